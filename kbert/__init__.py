@@ -1,0 +1,29 @@
+"""kbert: BERT for Keras 3."""
+
+import importlib
+
+__version__ = "0.1.0"
+
+# Public name -> the module that has it. Loaded when first asked for: importing kbert loads neither Keras nor a backend.
+_PUBLIC = {
+    "BertConfig": "kbert.config",
+    "BertBackbone": "kbert.models",
+    "BertPretrainer": "kbert.models",
+    "FillMask": "kbert.inference",
+    "SentencePair": "kbert.inference",
+    "WordPieceTokenizer": "kbert.text.tokenizer",
+    "learn_vocabulary": "kbert.text.vocabulary",
+    "load_checkpoint": "kbert.convert",
+    "save_checkpoint": "kbert.convert",
+}
+__all__ = [*_PUBLIC, "__version__"]
+
+
+def __getattr__(name):
+    if name in _PUBLIC:
+        return getattr(importlib.import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'kbert' has no attribute {name!r}")
+
+
+def __dir__():
+    return __all__

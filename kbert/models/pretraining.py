@@ -1,0 +1,102 @@
+"""The encoder with both pretraining heads."""
+
+import keras
+
+from kbert.layers import MaskedLMHead, NextSentenceHead
+from kbert.models.backbone import BertBackbone, token_inputs
+from kbert.models.perplexity import Perplexity
+
+
+@keras.saving.register_keras_serializable(package="kbert")
+class BertPretrainer(keras.Model):
+    """Predict masked words and whether the second sentence follows the first.
+
+    Args:
+        backbone: `BertBackbone`.
+
+    Call arguments (one dict):
+        token_ids, segment_ids, padding_mask: int32 `[B, T]`, as in `BertBackbone`.
+        mask_positions: int32 `[B, P]`, the places to predict. Filler 0.
+
+    Returns:
+        dict of float32 logits: `mlm` `[B, P, V]` and `nsp` `[B, 2]` (column 0 = follows, 1 = random).
+
+    Example:
+        >>> from kbert.config import BertConfig
+        >>> model = BertPretrainer(BertBackbone(BertConfig.named("tiny")))
+        >>> model.count_params()
+        4433596
+
+    Source: google-research/bert `run_pretraining.model_fn_builder`.
+    """
+
+    def __init__(self, backbone, **kwargs):
+        config = backbone.config
+        mlm_head = MaskedLMHead(
+            backbone.embeddings.token_embedding,
+            config.activation,
+            config.layer_norm_epsilon,
+            config.initializer_stddev,
+            dtype=backbone.dtype_policy,
+            name="mlm",
+        )
+        nsp_head = NextSentenceHead(config.initializer_stddev, dtype=backbone.dtype_policy, name="nsp")
+
+        inputs = token_inputs()
+        encoded = backbone(inputs)
+        inputs["mask_positions"] = keras.Input((None,), dtype="int32", name="mask_positions")
+        outputs = {
+            "mlm": mlm_head(encoded["sequence_output"], inputs["mask_positions"]),
+            "nsp": nsp_head(encoded["pooled_output"]),
+        }
+        super().__init__(inputs=inputs, outputs=outputs, **({"name": "bert_pretrainer"} | kwargs))
+        self.backbone = backbone
+        self.mlm_head = mlm_head
+        self.nsp_head = nsp_head
+        self.dtype_policy = backbone.dtype_policy
+
+    def compile(self, optimizer="adamw", loss=None, weighted_metrics=None, jit_compile=None, **kwargs):
+        """Configure `fit` with the paper's loss, L = L_MLM + L_NSP, unless told otherwise.
+
+        Args:
+            optimizer: as in `keras.Model.compile`; see `kbert.optimization.BertAdamW`.
+            loss: None for the paper's: cross entropy over the selected places only (a weighted mean by
+                `mask_weights`), plus cross entropy of next-sentence prediction.
+            weighted_metrics: None for mlm_accuracy, mlm_perplexity and nsp_accuracy.
+            jit_compile: None for the faster choice: off on TensorFlow, whose CPU kernels beat XLA's here, and Keras'
+                own choice elsewhere.
+            **kwargs: to `keras.Model.compile`.
+
+        Source: google-research/bert `run_pretraining.get_masked_lm_output`, `metric_fn`.
+        """
+        if loss is None:
+            # The Keras default would divide by all slots, used or not.
+            mlm_loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="mean_with_sample_weight")
+            loss = {"mlm": mlm_loss, "nsp": keras.losses.SparseCategoricalCrossentropy(from_logits=True)}
+        if weighted_metrics is None:
+            weighted_metrics = {
+                "mlm": [keras.metrics.SparseCategoricalAccuracy(name="accuracy"), Perplexity(name="perplexity")],
+                "nsp": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
+            }
+        if jit_compile is None:
+            jit_compile = False if keras.backend.backend() == "tensorflow" else "auto"
+        super().compile(
+            optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, jit_compile=jit_compile, **kwargs
+        )
+
+    def compile_from_config(self, config):
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        self.optimizer.build(self.trainable_variables)
+
+    def get_config(self):
+        return {
+            "backbone": keras.saving.serialize_keras_object(self.backbone),
+            "name": self.name,
+            "trainable": self.trainable,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        config = dict(config)
+        backbone = keras.saving.deserialize_keras_object(config.pop("backbone"), custom_objects=custom_objects)
+        return cls(backbone, **config)
