@@ -54,6 +54,7 @@ class BertPretrainer(keras.Model):
         self.mlm_head = mlm_head
         self.nsp_head = nsp_head
         self.dtype_policy = backbone.dtype_policy
+        self.jit_compile = _faster_jit_compile()
 
     def compile(self, optimizer="adamw", loss=None, weighted_metrics=None, jit_compile=None, **kwargs):
         """Configure `fit` with the paper's loss, L = L_MLM + L_NSP, unless told otherwise.
@@ -63,8 +64,8 @@ class BertPretrainer(keras.Model):
             loss: None for the paper's: cross entropy over the selected places only (a weighted mean by
                 `mask_weights`), plus cross entropy of next-sentence prediction.
             weighted_metrics: None for mlm_accuracy, mlm_perplexity and nsp_accuracy.
-            jit_compile: None for the faster choice: off on TensorFlow, whose CPU kernels beat XLA's here, and Keras'
-                own choice elsewhere.
+            jit_compile: None for the choice that starts and runs well everywhere: on for JAX, off for TensorFlow and
+                PyTorch.
             **kwargs: to `keras.Model.compile`.
 
         Source: google-research/bert `run_pretraining.get_masked_lm_output`, `metric_fn`.
@@ -79,7 +80,7 @@ class BertPretrainer(keras.Model):
                 "nsp": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
             }
         if jit_compile is None:
-            jit_compile = False if keras.backend.backend() == "tensorflow" else "auto"
+            jit_compile = _faster_jit_compile()
         super().compile(
             optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, jit_compile=jit_compile, **kwargs
         )
@@ -100,3 +101,7 @@ class BertPretrainer(keras.Model):
         config = dict(config)
         backbone = keras.saving.deserialize_keras_object(config.pop("backbone"), custom_objects=custom_objects)
         return cls(backbone, **config)
+
+
+def _faster_jit_compile():
+    return keras.backend.backend() == "jax"

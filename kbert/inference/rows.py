@@ -1,0 +1,70 @@
+"""Texts to one batch of model inputs."""
+
+import numpy as np
+
+# Rows are padded to a multiple of this, so that backends which compile for each shape meet few shapes.
+LENGTH_STEP = 32
+
+
+def pack_rows(tokenizer, texts, max_sequence_length):
+    """Tokenise texts or pairs and refuse the ones no model can answer.
+
+    Args:
+        tokenizer: `WordPieceTokenizer`.
+        texts: list of str, or of (first, second) pairs of str.
+        max_sequence_length: int, the model's.
+
+    Returns:
+        list of `PackedText`.
+
+    Raises:
+        ValueError: a text is empty, or longer than the model can read.
+    """
+    rows = []
+    for text in texts:
+        parts = (text,) if isinstance(text, str) else text
+        for part in parts:
+            if not isinstance(part, str):
+                raise TypeError(f"A text must be a string. Received: {type(part).__name__}.")
+            if not part.strip():
+                raise ValueError("A text must have at least one word. Received: an empty text. Write a sentence.")
+        row = tokenizer.pack(*parts)
+        if len(row.token_ids) > max_sequence_length:
+            raise ValueError(
+                f"A text must have at most {max_sequence_length} tokens, [CLS] and [SEP] included. "
+                f"Received: {len(row.token_ids)} tokens. Shorten it, or ask part by part."
+            )
+        rows.append(row)
+    return rows
+
+
+def batch_rows(rows, pad_token_id, max_sequence_length):
+    """Pad rows to one length.
+
+    Args:
+        rows: list of `PackedText`.
+        pad_token_id: int.
+        max_sequence_length: int, never exceeded.
+
+    Returns:
+        dict of `token_ids`, `segment_ids`, `padding_mask`, int32 `[B, T]`.
+    """
+    longest = max(len(row.token_ids) for row in rows)
+    length = min(max_sequence_length, -(-longest // LENGTH_STEP) * LENGTH_STEP)
+    inputs = {
+        "token_ids": np.full((len(rows), length), pad_token_id, "int32"),
+        "segment_ids": np.zeros((len(rows), length), "int32"),
+        "padding_mask": np.zeros((len(rows), length), "int32"),
+    }
+    for index, row in enumerate(rows):
+        used = len(row.token_ids)
+        inputs["token_ids"][index, :used] = row.token_ids
+        inputs["segment_ids"][index, :used] = row.segment_ids
+        inputs["padding_mask"][index, :used] = 1
+    return inputs
+
+
+def softmax(logits):
+    """Return float64 probabilities over the last axis."""
+    exponentials = np.exp(logits.astype("float64") - logits.max(-1, keepdims=True))
+    return exponentials / exponentials.sum(-1, keepdims=True)

@@ -1,0 +1,1 @@
+"""Text: corpora, sentences, vocabularies and WordPiece. No TensorFlow, no Keras."""

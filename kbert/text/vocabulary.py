@@ -1,0 +1,103 @@
+"""Read, learn and write a WordPiece vocabulary."""
+
+import pathlib
+
+import tokenizers
+
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+def read_vocabulary(path):
+    """Read a vocabulary file: one token a line, the line number (from 0) is the id.
+
+    Args:
+        path: file, e.g. a `vocab.txt`, UTF-8.
+
+    Returns:
+        list of str.
+
+    Raises:
+        ValueError: a special token is missing, a token stands twice, or the file is not UTF-8.
+    """
+    path = pathlib.Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"A vocabulary file must be UTF-8. Received: {path}: {error}.") from error
+    # Only line feeds end a token: other Unicode line separators may be tokens themselves.
+    tokens = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    check_vocabulary(tokens, where=str(path))
+    return tokens
+
+
+def check_vocabulary(tokens, where="the vocabulary"):
+    """Raise ValueError unless all five special tokens are there and no token stands twice."""
+    missing = [token for token in SPECIAL_TOKENS if token not in set(tokens)]
+    if missing:
+        raise ValueError(f"A vocabulary must hold {', '.join(SPECIAL_TOKENS)}. Received: {where} without {missing}.")
+    if len(set(tokens)) < len(tokens):
+        first_line = {}
+        for line, token in enumerate(tokens):
+            if first_line.setdefault(token, line) != line:
+                raise ValueError(
+                    "A vocabulary must hold each token once. "
+                    f"Received: {token!r} in {where} on lines {first_line[token] + 1} and {line + 1}."
+                )
+
+
+def write_vocabulary(tokens, path):
+    """Write one token a line. Creates the folder; checks the tokens first."""
+    check_vocabulary(tokens)
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{token}\n" for token in tokens), encoding="utf-8")
+
+
+def learn_vocabulary(
+    texts, vocabulary_size, *, lowercase=True, strip_accents=None, min_frequency=2, limit_alphabet=1000, reserved=0
+):
+    """Learn WordPiece tokens from text.
+
+    Args:
+        texts: iterable of str; may be a stream.
+        vocabulary_size: int, the most tokens the result may have, special ones included.
+        lowercase: bool. True for an uncased vocabulary.
+        strip_accents: bool, or None to follow `lowercase`. Set it to False for an uncased vocabulary of Korean, whose
+            syllables would come apart into jamo.
+        min_frequency: int. A piece seen less often is not learnt.
+        limit_alphabet: int. The most characters kept; rarer ones become [UNK]. Korean needs some 2,000 syllables.
+        reserved: int. Slots "[unused0]" ... kept free for words of one's own.
+
+    Returns:
+        list of str, special tokens first. The same texts give the same list.
+
+    Raises:
+        ValueError: `vocabulary_size` leaves no room for learnt tokens, or `texts` holds none.
+
+    Example:
+        >>> learn_vocabulary(["low lower lowest slow slower"] * 9, 24)[-2:]
+        ['low', 'lower']
+
+    Source: the trainer of the `tokenizers` library (`WordPieceTrainer`).
+    """
+    kept = [*SPECIAL_TOKENS, *(f"[unused{index}]" for index in range(reserved))]
+    if vocabulary_size <= len(kept):
+        raise ValueError(
+            "`vocabulary_size` must leave room for learnt tokens beside the special and reserved ones. "
+            f"Received: vocabulary_size={vocabulary_size}, {len(kept)} special and reserved tokens."
+        )
+    engine = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
+    engine.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=lowercase, strip_accents=strip_accents)
+    engine.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    trainer = tokenizers.trainers.WordPieceTrainer(
+        vocab_size=vocabulary_size,
+        min_frequency=min_frequency,
+        limit_alphabet=limit_alphabet,
+        special_tokens=kept,
+        show_progress=False,
+    )
+    engine.train_from_iterator(texts, trainer)
+    ids = engine.get_vocab()
+    if len(ids) == len(kept):
+        raise ValueError("`texts` must hold text to learn from. Received: no text.")
+    return sorted(ids, key=ids.get)
