@@ -53,7 +53,7 @@ def find_checkpoint(name_or_path):
     )
 
 
-def load_checkpoint(name_or_path, dtype=None):
+def load_checkpoint(name_or_path, dtype=None, **config_changes):
     """Load a checkpoint folder or a preset.
 
     Args:
@@ -61,6 +61,7 @@ def load_checkpoint(name_or_path, dtype=None):
             `model.safetensors` (names with or without the leading "bert.").
         dtype: dtype policy of the model; None takes the global policy. Weights are float32 variables under any mixed
             policy, whatever the file holds.
+        **config_changes: fields of `BertConfig` that differ from `config.json`, such as `dropout=0.0`.
 
     Returns:
         `Checkpoint`. A head or pooler that the file lacks altogether is named in `missing_parts`.
@@ -71,7 +72,7 @@ def load_checkpoint(name_or_path, dtype=None):
             the vocabulary has another length than the token table.
     """
     folder = find_checkpoint(name_or_path)
-    config = BertConfig.from_json(folder / "config.json")
+    config = BertConfig.from_json(folder / "config.json").replace(**config_changes)
     tokenizer = WordPieceTokenizer.from_folder(folder)
     if tokenizer.vocabulary_size != config.vocabulary_size:
         raise ValueError(
@@ -99,7 +100,7 @@ def load_checkpoint(name_or_path, dtype=None):
     return Checkpoint(model, tokenizer, missing_parts, str(name_or_path))
 
 
-def save_checkpoint(model, tokenizer, folder, dtype="float32"):
+def save_checkpoint(model, tokenizer, folder, dtype="float32", **config_changes):
     """Write a folder that kbert and transformers (`BertForPreTraining`) load.
 
     Each file is written under another name first, so that a stop half-way damages no older file.
@@ -109,6 +110,8 @@ def save_checkpoint(model, tokenizer, folder, dtype="float32"):
         tokenizer: `WordPieceTokenizer`.
         folder: created if missing.
         dtype: "float32" or "float16", of the weights in the file.
+        **config_changes: fields of `BertConfig` that `config.json` gets instead of the model's own, such as the
+            `dropout` of a later fine-tuning.
 
     Raises:
         ValueError: the tokenizer has another number of tokens than the model, or a weight is not finite in `dtype`.
@@ -132,7 +135,7 @@ def save_checkpoint(model, tokenizer, folder, dtype="float32"):
         unfinished = pathlib.Path(unfinished)
         safetensors.numpy.save_file(tensors, unfinished / "model.safetensors", metadata={"format": "pt"})
         tokenizer.save(unfinished)
-        _write_config(config, dtype, unfinished / "config.json")
+        _write_config(config.replace(**config_changes), dtype, unfinished / "config.json")
         for path in unfinished.iterdir():
             os.replace(path, folder / path.name)
 

@@ -1,10 +1,10 @@
 """The encoder with both pretraining heads."""
 
 import keras
+from keras import ops
 
 from kbert.layers import MaskedLMHead, NextSentenceHead
 from kbert.models.backbone import BertBackbone, token_inputs
-from kbert.models.perplexity import Perplexity
 
 
 @keras.saving.register_keras_serializable(package="kbert")
@@ -63,7 +63,7 @@ class BertPretrainer(keras.Model):
             optimizer: as in `keras.Model.compile`; see `kbert.optimization.BertAdamW`.
             loss: None for the paper's: cross entropy over the selected places only (a weighted mean by
                 `mask_weights`), plus cross entropy of next-sentence prediction.
-            weighted_metrics: None for mlm_accuracy, mlm_perplexity and nsp_accuracy.
+            weighted_metrics: None for mlm_accuracy and nsp_accuracy. mlm_perplexity comes with any choice.
             jit_compile: None for the choice that starts and runs well everywhere: on for JAX, off for TensorFlow and
                 PyTorch.
             **kwargs: to `keras.Model.compile`.
@@ -76,7 +76,7 @@ class BertPretrainer(keras.Model):
             loss = {"mlm": mlm_loss, "nsp": keras.losses.SparseCategoricalCrossentropy(from_logits=True)}
         if weighted_metrics is None:
             weighted_metrics = {
-                "mlm": [keras.metrics.SparseCategoricalAccuracy(name="accuracy"), Perplexity(name="perplexity")],
+                "mlm": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
                 "nsp": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
             }
         if jit_compile is None:
@@ -84,6 +84,13 @@ class BertPretrainer(keras.Model):
         super().compile(
             optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, jit_compile=jit_compile, **kwargs
         )
+
+    def get_metrics_result(self):
+        # Perplexity is exp of the loss; as a metric of its own it would pay the cross entropy over V twice.
+        results = super().get_metrics_result()
+        if "mlm_loss" in results:
+            results["mlm_perplexity"] = ops.exp(results["mlm_loss"])
+        return results
 
     def compile_from_config(self, config):
         self.compile(**keras.saving.deserialize_keras_object(config))

@@ -1,0 +1,1 @@
+"""Prepared examples: sentence pairs, shards, masking, batches. TensorFlow, never Keras."""

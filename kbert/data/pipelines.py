@@ -1,0 +1,178 @@
+"""Shards -> batches of (inputs, targets, weights), masked anew every epoch.
+
+The order is: interleave files, shuffle records, skip what was seen, parse and mask, pad and batch, prefetch. Records
+are shuffled and skipped while they are still serialised, because that is cheap.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from kbert.data.masking import mask_tokens
+from kbert.data.schema import DatasetInfo, ShardInfo, batch_spec, check_row_in_graph, parse_row
+
+FILES_AT_ONCE = 16
+RECORDS_A_TURN = 16
+
+
+def pretraining_dataset(
+    folder: str | Path,
+    *,
+    batch_size: int,
+    mask_selection_length: int = 20,
+    mask_selection_rate: float = 0.15,
+    mask_token_rate: float = 0.8,
+    random_token_rate: float = 0.1,
+    seed: int = 0,
+    start_step: int = 0,
+    split: str = "train",
+    shuffle_buffer: int = 16384,
+    max_sequence_length: int | None = None,
+) -> tf.data.Dataset:
+    """Read a dataset folder as batches for masked words and next-sentence prediction.
+
+    `split="train"` is endless. Epoch e reads the files in an order, and shuffles the records, by (seed, e); the masks
+    of row i of the endless stream are drawn from (seed, i). `split="held_out"` is one pass in file order with fixed
+    masks; its last batch may be smaller.
+
+    Args:
+        folder: the folder with `dataset.json`.
+        batch_size: int, B.
+        mask_selection_length: int, P, mask slots of a row.
+        mask_selection_rate, mask_token_rate, random_token_rate: see `mask_tokens`.
+        seed: int, the only source of randomness.
+        start_step: int, steps already taken: the first batch is the one an uninterrupted run would see then.
+        split: "train" or "held_out".
+        shuffle_buffer: int, records that are shuffled together, window by window.
+        max_sequence_length: int, T, the padded length. Default: the dataset's.
+    Returns:
+        `tf.data.Dataset` of `batch_spec(T, P)`. Padding is [PAD], segment 0 and `padding_mask` 0.
+    Raises:
+        ValueError: a value out of range, a split without rows.
+        tf.errors.InvalidArgumentError: while reading, a row that does not fit (see `check_row_in_graph`).
+    Source: BERT paper, appendix A.1 and A.2; masks drawn while training rather than once, as in RoBERTa, section 4.1.
+    """
+    info = DatasetInfo.from_folder(folder)
+    max_sequence_length = info.max_sequence_length if max_sequence_length is None else max_sequence_length
+    shards = _shards_of(info, split)
+    _check_settings(info, shards, split, batch_size, start_step, shuffle_buffer, max_sequence_length)
+    is_training = split == "train"
+    first_row = start_step * batch_size
+    if is_training:
+        records = _endless_records(folder, shards, seed, first_row, shuffle_buffer)
+    else:
+        records = _records(_file_names(folder, shards), shards)
+
+    def prepare(number, record):
+        row = parse_row(record)
+        check_row_in_graph(
+            row, vocabulary_size=info.vocabulary_size, max_sequence_length=max_sequence_length, number=number
+        )
+        masked = mask_tokens(
+            row["token_ids"],
+            seed=tf.stack([tf.constant(seed, tf.int64), number]),
+            vocabulary_size=info.vocabulary_size,
+            mask_token_id=info.special_token_ids["[MASK]"],
+            special_token_ids=[info.special_token_ids[token] for token in ("[PAD]", "[CLS]", "[SEP]")],
+            mask_selection_rate=mask_selection_rate,
+            mask_selection_length=mask_selection_length,
+            mask_token_rate=mask_token_rate,
+            random_token_rate=random_token_rate,
+        )
+        return _example(row, masked)
+
+    examples = records.enumerate(first_row).map(prepare, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+    batches = _padded_batches(
+        examples,
+        batch_size,
+        batch_spec(max_sequence_length, mask_selection_length),
+        pad_token_id=info.special_token_ids["[PAD]"],
+        drop_remainder=is_training,
+    )
+    return batches.prefetch(tf.data.AUTOTUNE)
+
+
+def _endless_records(folder, shards, seed, first_row, shuffle_buffer) -> tf.data.Dataset:
+    first_epoch, rows_seen = divmod(first_row, sum(shard.rows for shard in shards))
+    file_names = _file_names(folder, shards)
+
+    def epoch(number):
+        epoch_seed = tf.stack([tf.constant(seed, tf.int64), number])
+        shuffled_names = tf.random.experimental.stateless_shuffle(file_names, epoch_seed)
+        return _shuffle(_records(shuffled_names, shards), epoch_seed, shuffle_buffer)
+
+    return tf.data.Dataset.counter(first_epoch).flat_map(epoch).skip(rows_seen)
+
+
+def _records(file_names: tf.Tensor, shards: tuple[ShardInfo, ...]) -> tf.data.Dataset:
+    """Read every record of the files once, a few from each of several files in turn."""
+    records = tf.data.Dataset.from_tensor_slices(file_names).interleave(
+        tf.data.TFRecordDataset,
+        cycle_length=FILES_AT_ONCE,
+        block_length=RECORDS_A_TURN,
+        num_parallel_calls=tf.data.AUTOTUNE,
+        deterministic=True,
+    )
+    # Resuming relies on the row counts of `dataset.json`: other rows in a shard are an error, not a shifted stream.
+    return records.apply(tf.data.experimental.assert_cardinality(sum(shard.rows for shard in shards)))
+
+
+def _shuffle(records: tf.data.Dataset, epoch_seed: tf.Tensor, shuffle_buffer: int) -> tf.data.Dataset:
+    """Shuffle window by window. `Dataset.shuffle` would also depend on `tf.random.set_seed`."""
+
+    def shuffle_window(number, window):
+        seed = tf.random.fold_in(epoch_seed, number)
+        return tf.data.Dataset.from_tensor_slices(tf.random.experimental.stateless_shuffle(window, seed))
+
+    return records.batch(shuffle_buffer).enumerate().flat_map(shuffle_window)
+
+
+def _example(row: dict[str, tf.Tensor], masked: dict[str, tf.Tensor]) -> tuple:
+    """Arrange one row as `batch_spec` says, still without padding."""
+    inputs = {
+        "token_ids": masked["token_ids"],
+        "segment_ids": tf.cast(row["segment_ids"], tf.int32),
+        "padding_mask": tf.ones_like(masked["token_ids"]),
+        "mask_positions": masked["mask_positions"],
+    }
+    targets = {"mlm": masked["mask_ids"], "nsp": tf.cast(row["is_random_next"], tf.int32)}
+    weights = {"mlm": masked["mask_weights"], "nsp": tf.constant(1.0)}
+    return inputs, targets, weights
+
+
+def _padded_batches(examples, batch_size, spec, pad_token_id, drop_remainder) -> tf.data.Dataset:
+    filler = tf.nest.map_structure(lambda tensor: tensor.dtype.as_numpy_dtype(0), spec)
+    filler[0]["token_ids"] = np.int32(pad_token_id)
+    return examples.padded_batch(
+        batch_size,
+        padded_shapes=tf.nest.map_structure(lambda tensor: tensor.shape[1:], spec),
+        padding_values=filler,
+        drop_remainder=drop_remainder,
+    )
+
+
+def _file_names(folder, shards) -> tf.Tensor:
+    return tf.constant([str(Path(folder) / shard.file) for shard in shards])
+
+
+def _shards_of(info: DatasetInfo, split: str) -> tuple[ShardInfo, ...]:
+    splits = {"train": info.shards, "held_out": info.held_out}
+    if split not in splits:
+        raise ValueError(f"`split` must be one of {sorted(splits)}. Received: split={split!r}.")
+    return splits[split]
+
+
+def _check_settings(info, shards, split, batch_size, start_step, shuffle_buffer, max_sequence_length):
+    for name, value, least in (
+        ("batch_size", batch_size, 1),
+        ("start_step", start_step, 0),
+        ("shuffle_buffer", shuffle_buffer, 1),
+        ("max_sequence_length", max_sequence_length, info.max_sequence_length),
+    ):
+        if value < least:
+            raise ValueError(f"`{name}` must be at least {least}. Received: {name}={value}.")
+    if start_step and split != "train":
+        raise ValueError(f"`start_step` belongs to split='train'. Received: split={split!r}, start_step={start_step}.")
+    if not any(shard.rows for shard in shards):
+        raise ValueError(f"A split must have rows. Received: split={split!r} without any. Prepare more documents.")

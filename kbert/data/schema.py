@@ -1,0 +1,247 @@
+"""What a pretraining dataset is: feature names, types, shapes and checks, on disk and in a batch.
+
+A dataset is a folder of TFRecord shards and one `dataset.json`. A shard holds rows that are packed
+([CLS] first [SEP] second [SEP]) but neither masked nor padded: both happen while training reads them.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+DATASET_FILE = "dataset.json"
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+class PretrainingRow(NamedTuple):
+    """One packed row.
+
+    Attributes:
+        token_ids: ints `[T]`, [CLS] first [SEP] second [SEP].
+        segment_ids: ints `[T]`, 0 = first sentence with [CLS] and its [SEP], 1 = second.
+        is_random_next: bool or int, 1 = the second sentence is a random one, 0 = it follows the first.
+    """
+
+    token_ids: Sequence[int]
+    segment_ids: Sequence[int]
+    is_random_next: int
+
+
+ROW_FEATURES = {
+    "token_ids": tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True),
+    "segment_ids": tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True),
+    "is_random_next": tf.io.FixedLenFeature([], tf.int64),
+}
+
+
+def batch_spec(max_sequence_length: int, mask_selection_length: int, batch_size: int | None = None) -> tuple:
+    """Describe a training batch: (inputs, targets, weights), each a dict of `tf.TensorSpec`.
+
+    Args:
+        max_sequence_length: int, T.
+        mask_selection_length: int, P.
+        batch_size: int or None, B. None = free.
+    Returns:
+        inputs `token_ids`, `segment_ids`, `padding_mask` (1 = real token) int32 `[B, T]`, `mask_positions` int32
+        `[B, P]`; targets `mlm` int32 `[B, P]`, `nsp` int32 `[B]` (1 = random next); weights `mlm` float32 `[B, P]`
+        (1 = real slot), `nsp` float32 `[B]`.
+    """
+    row = tf.TensorSpec([batch_size, max_sequence_length], tf.int32)
+    slots = tf.TensorSpec([batch_size, mask_selection_length], tf.int32)
+    inputs = {"token_ids": row, "segment_ids": row, "padding_mask": row, "mask_positions": slots}
+    targets = {"mlm": slots, "nsp": tf.TensorSpec([batch_size], tf.int32)}
+    weights = {name: tf.TensorSpec(target.shape, tf.float32) for name, target in targets.items()}
+    return inputs, targets, weights
+
+
+def write_shard(path: str | Path, rows: Iterable[PretrainingRow]) -> int:
+    """Write rows to one TFRecord file that exists only when it is complete.
+
+    Args:
+        path: the file. A killed run leaves `<name>.partial` there, never half a shard.
+        rows: iterable of `PretrainingRow`. Pass them through `check_rows` to refuse bad ones.
+    Returns:
+        int, the number of rows written.
+    """
+    path = Path(path)
+    partial = path.with_name(path.name + ".partial")
+    count = 0
+    with tf.io.TFRecordWriter(str(partial)) as writer:
+        for row in rows:
+            writer.write(_encode(row))
+            count += 1
+    partial.replace(path)
+    return count
+
+
+def _encode(row: PretrainingRow) -> bytes:
+    # Filling the message in place is more than twice as fast as building it from nested constructors.
+    example = tf.train.Example()
+    feature = example.features.feature
+    feature["token_ids"].int64_list.value.extend(row.token_ids)
+    feature["segment_ids"].int64_list.value.extend(row.segment_ids)
+    feature["is_random_next"].int64_list.value.append(int(row.is_random_next))
+    return example.SerializeToString()
+
+
+def parse_row(record: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Decode one record (string `[]`) to int64 `token_ids` `[T]`, `segment_ids` `[T]`, `is_random_next` `[]`."""
+    return tf.io.parse_single_example(record, ROW_FEATURES)
+
+
+def read_shard(path: str | Path) -> Iterator[PretrainingRow]:
+    """Yield the rows of one shard as NumPy arrays, in the order of the file."""
+    for row in tf.data.TFRecordDataset(str(path)).map(parse_row).as_numpy_iterator():
+        yield PretrainingRow(row["token_ids"], row["segment_ids"], int(row["is_random_next"]))
+
+
+def check_rows(
+    rows: Iterable[PretrainingRow], *, vocabulary_size: int, max_sequence_length: int, shard: str
+) -> Iterator[PretrainingRow]:
+    """Pass rows through unchanged and refuse the first bad one.
+
+    Args:
+        rows: iterable of `PretrainingRow`.
+        vocabulary_size: int, V. Ids must lie in [0, V).
+        max_sequence_length: int, most tokens a row may have.
+        shard: the name that errors give.
+    Raises:
+        TypeError: ids that are not integers.
+        ValueError: an id or label out of range, a row empty or too long, two different lengths.
+    """
+    for number, row in enumerate(rows):
+        place = f"shard={shard}, row={number}"
+        lengths = len(row.token_ids), len(row.segment_ids)
+        if not 1 <= lengths[0] <= max_sequence_length or lengths[0] != lengths[1]:
+            raise ValueError(
+                f"A row must have 1 to {max_sequence_length} `token_ids` and as many `segment_ids`. "
+                f"Received: {lengths[0]} and {lengths[1]}, {place}."
+            )
+        _check_ids("token_ids", row.token_ids, vocabulary_size, place)
+        _check_ids("segment_ids", row.segment_ids, 2, place)
+        if row.is_random_next not in (0, 1):
+            raise ValueError(f"`is_random_next` must be 0 or 1. Received: {row.is_random_next!r}, {place}.")
+        yield row
+
+
+def _check_ids(name: str, ids: Sequence[int], limit: int, place: str) -> None:
+    array = np.asarray(ids)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"`{name}` must be integers. Received: dtype={array.dtype}, {place}.")
+    if array.min() < 0 or array.max() >= limit:
+        raise ValueError(f"`{name}` must lie in [0, {limit}). Received: {array.min()} to {array.max()}, {place}.")
+
+
+def check_row_in_graph(row: dict[str, tf.Tensor], *, vocabulary_size: int, max_sequence_length: int, number) -> None:
+    """Stop the pipeline at a row that does not fit the model: an id out of range would become NaN on JAX.
+
+    Args:
+        row: what `parse_row` returns.
+        vocabulary_size: int, V.
+        max_sequence_length: int, T.
+        number: int64 `[]`, the row's place in the stream, for the error.
+    Raises:
+        tf.errors.InvalidArgumentError: when the row is read.
+    """
+    token_ids, segment_ids = row["token_ids"], row["segment_ids"]
+    smallest, largest = tf.reduce_min(token_ids), tf.reduce_max(token_ids)
+    length = tf.size(token_ids)
+    # One assertion over all conditions, because each is a branch that every row takes.
+    ids_fit = (smallest >= 0) & (largest < vocabulary_size)
+    segments_fit = (tf.reduce_min(segment_ids) >= 0) & (tf.reduce_max(segment_ids) < 2)
+    lengths_fit = (length <= max_sequence_length) & (length == tf.size(segment_ids))
+    requirement = (
+        f"A row must have `token_ids` in [0, {vocabulary_size}), at most {max_sequence_length} of them, and as many "
+        "`segment_ids` in [0, 2). `check_dataset(folder)` names the shard. Received: row number, smallest id, largest "
+        "id, number of tokens ="
+    )
+    tf.debugging.Assert(ids_fit & segments_fit & lengths_fit, [requirement, number, smallest, largest, length])
+
+
+@dataclass(frozen=True)
+class ShardInfo:
+    """One TFRecord file of a dataset: its name in the folder, its rows, its tokens with special ones."""
+
+    file: str
+    rows: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """What `dataset.json` says about a folder of shards.
+
+    Args:
+        vocabulary_size: int, V. Every id lies in [0, V).
+        max_sequence_length: int, most tokens of a row.
+        seed: int, the seed that the dataset was made with.
+        shards: tuple of `ShardInfo`, the training rows.
+        held_out: tuple of `ShardInfo`, rows that are never trained on. May be empty.
+        special_token_ids: dict from "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" to their ids.
+    """
+
+    vocabulary_size: int
+    max_sequence_length: int
+    seed: int
+    shards: tuple[ShardInfo, ...]
+    held_out: tuple[ShardInfo, ...]
+    special_token_ids: dict[str, int]
+
+    @classmethod
+    def from_folder(cls, folder: str | Path) -> "DatasetInfo":
+        """Read `dataset.json` of a folder and check that every shard is there.
+
+        Raises:
+            FileNotFoundError: no `dataset.json`, or a shard that it names is missing.
+            ValueError: missing or unknown keys, or a missing special token.
+        """
+        path = Path(folder) / DATASET_FILE
+        if not path.is_file():
+            raise FileNotFoundError(f"`folder` must hold {DATASET_FILE}. Received: folder={folder}. Prepare it first.")
+        values = _with_exact_keys(json.loads(path.read_text("utf-8")), cls, path)
+        for split in ("shards", "held_out"):
+            values[split] = tuple(ShardInfo(**_with_exact_keys(shard, ShardInfo, path)) for shard in values[split])
+        info = cls(**values)
+        absent = [token for token in SPECIAL_TOKENS if token not in info.special_token_ids]
+        if absent:
+            raise ValueError(f"`special_token_ids` must name {SPECIAL_TOKENS}. Received: {path} without {absent}.")
+        for shard in (*info.shards, *info.held_out):
+            if not (Path(folder) / shard.file).is_file():
+                raise FileNotFoundError(f"Every shard of {path} must exist. Received: {shard.file} is missing.")
+        return info
+
+    def write(self, folder: str | Path) -> None:
+        """Write `dataset.json` into a folder, whole or not at all."""
+        path = Path(folder) / DATASET_FILE
+        partial = path.with_name(path.name + ".partial")
+        partial.write_text(json.dumps(asdict(self), indent=1) + "\n", "utf-8")
+        partial.replace(path)
+
+
+def _with_exact_keys(values: dict, kind: type, path: Path) -> dict:
+    expected = {field.name for field in fields(kind)}
+    if set(values) != expected:
+        raise ValueError(
+            f"{path} must hold the keys of {kind.__name__}, no more, no fewer. Received: "
+            f"missing={sorted(expected - set(values))}, unknown={sorted(set(values) - expected)}."
+        )
+    return values
+
+
+def check_dataset(folder: str | Path) -> None:
+    """Read every row of a dataset and refuse the first bad one by shard and row.
+
+    Raises:
+        TypeError, ValueError: as `check_rows`; also when a shard's row count differs from `dataset.json`.
+    """
+    info = DatasetInfo.from_folder(folder)
+    for shard in (*info.shards, *info.held_out):
+        rows = read_shard(Path(folder) / shard.file)
+        limits = {"vocabulary_size": info.vocabulary_size, "max_sequence_length": info.max_sequence_length}
+        count = sum(1 for _ in check_rows(rows, **limits, shard=shard.file))
+        if count != shard.rows:
+            raise ValueError(f"A shard must have the rows that {DATASET_FILE} says. Received: {count} rows, {shard}.")
