@@ -125,7 +125,9 @@ def save_checkpoint(model, tokenizer, folder, dtype="float32", **config_changes)
     tensors = {}
     for names in weight_names(config.num_layers).values():
         for ours, theirs in names.items():
-            value = np.asarray(keras.ops.convert_to_numpy(_variable(model, ours)), "float32").astype(dtype)
+            value = keras.ops.convert_to_numpy(_variable(model, ours))
+            with np.errstate(over="ignore"):  # Refused below, by name.
+                value = value.astype(dtype)
             if not np.isfinite(value).all():
                 raise ValueError(f"Weights must be finite. Received: infinite or NaN values in `{ours}` as {dtype}.")
             tensors[theirs] = np.ascontiguousarray(value.T if is_transposed(ours) else value)

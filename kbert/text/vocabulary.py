@@ -54,12 +54,13 @@ def write_vocabulary(tokens, path):
 
 
 def learn_vocabulary(
-    texts, vocabulary_size, *, lowercase=True, strip_accents=None, min_frequency=2, limit_alphabet=1000, reserved=0
+    texts, vocabulary_size, *, lowercase=True, strip_accents=None, min_frequency=2, limit_alphabet=3000, reserved=0
 ):
     """Learn WordPiece tokens from text.
 
     Args:
-        texts: iterable of str; may be a stream.
+        texts: iterable of str that can be gone through twice, such as a list or an object that reads its files anew:
+            once for the alphabet, once for the pieces.
         vocabulary_size: int, the most tokens the result may have, special ones included.
         lowercase: bool. True for an uncased vocabulary.
         strip_accents: bool, or None to follow `lowercase`. Set it to False for an uncased vocabulary of Korean, whose
@@ -72,32 +73,42 @@ def learn_vocabulary(
         list of str, special tokens first. The same texts give the same list.
 
     Raises:
-        ValueError: `vocabulary_size` leaves no room for learnt tokens, or `texts` holds none.
+        TypeError: `texts` is an iterator, which can be gone through only once.
+        ValueError: `vocabulary_size` leaves no room beside special tokens and alphabet, or `texts` holds no text.
 
     Example:
         >>> learn_vocabulary(["low lower lowest slow slower"] * 9, 24)[-2:]
-        ['low', 'lower']
+        ['##er', 'slow']
 
     Source: the trainer of the `tokenizers` library (`WordPieceTrainer`).
     """
+    if iter(texts) is texts:
+        raise TypeError("`texts` must be iterable twice, such as a list. Received: an iterator.")
     kept = [*SPECIAL_TOKENS, *(f"[unused{index}]" for index in range(reserved))]
-    if vocabulary_size <= len(kept):
-        raise ValueError(
-            "`vocabulary_size` must leave room for learnt tokens beside the special and reserved ones. "
-            f"Received: vocabulary_size={vocabulary_size}, {len(kept)} special and reserved tokens."
-        )
     engine = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
     engine.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=lowercase, strip_accents=strip_accents)
     engine.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    trainer = tokenizers.trainers.WordPieceTrainer(
-        vocab_size=vocabulary_size,
-        min_frequency=min_frequency,
-        limit_alphabet=limit_alphabet,
-        special_tokens=kept,
-        show_progress=False,
-    )
-    engine.train_from_iterator(texts, trainer)
-    ids = engine.get_vocab()
-    if len(ids) == len(kept):
+
+    def train(size, first_tokens):
+        trainer = tokenizers.trainers.WordPieceTrainer(
+            vocab_size=size,
+            min_frequency=min_frequency,
+            limit_alphabet=limit_alphabet,
+            special_tokens=first_tokens,
+            show_progress=False,
+        )
+        engine.train_from_iterator(texts, trainer)
+        ids = engine.get_vocab()
+        return sorted(ids, key=ids.get)
+
+    # The trainer numbers the alphabet in an order that changes from run to run, and breaks ties by number. Learning
+    # the alphabet first and passing it in, sorted, makes the result the same every time.
+    alphabet = sorted(set(train(0, kept)) - set(kept), key=lambda token: (token.startswith("##"), token))
+    if not alphabet:
         raise ValueError("`texts` must hold text to learn from. Received: no text.")
-    return sorted(ids, key=ids.get)
+    if vocabulary_size <= len(kept) + len(alphabet):
+        raise ValueError(
+            "`vocabulary_size` must leave room beside the special and reserved tokens and the alphabet. Received: "
+            f"vocabulary_size={vocabulary_size}, {len(kept)} + {len(alphabet)} taken. Raise it or lower limit_alphabet."
+        )
+    return train(vocabulary_size, kept + alphabet)

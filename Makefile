@@ -1,0 +1,42 @@
+# Every target builds what it needs: .venv first, from PyPI, on a fresh machine with Python and make.
+PYTHON ?= python3
+BIN := .venv/bin
+BACKENDS := tensorflow jax torch
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+
+.PHONY: demo test lint bench clean
+
+demo: .venv/demo-ready
+	$(BIN)/kbert demo
+
+# The suite once a backend, each in a process of its own: a Keras backend cannot change inside one.
+test: .venv/test-ready lint
+	@for backend in $(BACKENDS); do \
+	  echo "== $$backend"; KERAS_BACKEND=$$backend $(BIN)/python -m pytest -q || exit 1; \
+	done
+
+lint: .venv/test-ready
+	$(BIN)/ruff format --check . && $(BIN)/ruff check .
+
+bench: .venv/test-ready
+	$(BIN)/python -m training.benchmark
+
+clean:
+	rm -rf .venv
+
+.venv/python-ready:
+	@$(PYTHON) -c "import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else \
+	  f'kbert needs Python 3.11, 3.12 or 3.13, the ones TensorFlow has wheels for; this is {v[0]}.{v[1]}. Run: make PYTHON=python3.11 ...')"
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade pip
+	touch $@
+
+.venv/demo-ready: .venv/python-ready pyproject.toml
+	$(BIN)/pip install --quiet --editable '.[tensorflow,demo]'
+	touch $@
+
+# PyTorch first and by itself: an open range would fetch the CUDA build, several GB.
+.venv/test-ready: .venv/python-ready pyproject.toml
+	$(BIN)/pip install --quiet torch==2.13.0
+	$(BIN)/pip install --quiet --editable '.[test]'
+	touch $@ .venv/demo-ready

@@ -1,0 +1,145 @@
+"""The `kbert` command."""
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+
+DEFAULT_MODEL = "kbert-small-en"
+
+
+def main(argv=None):
+    """Run one command and return its exit status: 0, or 2 with a sentence on stderr that says what to change."""
+    arguments = _parser().parse_args(argv)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow's C++ start-up notes would bury the answer.
+    try:
+        return arguments.run(arguments) or 0
+    except (ValueError, FileNotFoundError, ImportError) as error:
+        print(f"kbert: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="kbert", description="BERT for Keras 3: ask, show, and make vocabularies.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    command = _add(commands, "fill-mask", _fill_mask, "fill each [MASK] in a text")
+    command.add_argument("text", help='a text with [MASK], e.g. "The cat sits on the [MASK]."')
+    command.add_argument("--top-k", type=int, default=5, help="answers a mask (default: 5)")
+    _add_model(command)
+
+    command = _add(commands, "pair", _pair, "tell whether the second text follows the first")
+    command.add_argument("first", help="the first text")
+    command.add_argument("second", help="the text that may follow it")
+    _add_model(command)
+
+    command = _add(commands, "vocab", _vocab, "learn a WordPiece vocabulary from a corpus")
+    _add_corpus(command)
+    command.add_argument("--output", required=True, help="the vocab.txt to write")
+    command.add_argument("--size", type=int, default=16000, help="tokens at most (default: 16000)")
+    command.add_argument("--cased", action="store_true", help="keep upper case and accents")
+    command.add_argument("--keep-accents", action="store_true", help="lower-case, but keep accents; needed for Korean")
+    command.add_argument("--limit-alphabet", type=int, default=3000, help="characters kept at most (default: 3000)")
+
+    command = _add(commands, "corpus", _corpus, "report what is in a corpus")
+    _add_corpus(command)
+    command.add_argument("--vocabulary", help="a vocab.txt or checkpoint folder, to count tokens too")
+
+    command = _add(commands, "demo", _demo, "show a model in the browser")
+    command.add_argument("--model", default=DEFAULT_MODEL, help=f"preset or folder (default: {DEFAULT_MODEL})")
+    command.add_argument("--host", default="127.0.0.1", help="address to serve on (default: 127.0.0.1)")
+    command.add_argument("--port", type=int, default=7860, help="port to serve on (default: 7860)")
+    return parser
+
+
+def _add(commands, name, run, text):
+    command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    command.set_defaults(run=run)
+    return command
+
+
+def _add_model(command):
+    command.add_argument("--model", default=DEFAULT_MODEL, help=f"preset or folder (default: {DEFAULT_MODEL})")
+    command.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_corpus(command):
+    command.add_argument("corpus", nargs="+", help="text, JSON lines or WikiExtractor files, folders, patterns")
+    command.add_argument("--language", choices=("en", "ko"), default="en", help="of the sentences (default: en)")
+    command.add_argument("--text-key", default="text", help="field of a JSON line with the text (default: text)")
+
+
+def _fill_mask(arguments):
+    from kbert.inference import FillMask
+
+    masks = FillMask(arguments.model)(arguments.text, top_k=arguments.top_k)
+    if arguments.json:
+        print(json.dumps([dataclasses.asdict(mask) for mask in masks], ensure_ascii=False, indent=2))
+        return
+    for number, mask in enumerate(masks, start=1):
+        if len(masks) > 1:
+            print(f"mask {number}")
+        for candidate in mask.candidates:
+            print(f"{candidate.probability:6.1%}  {candidate.word:<14}  {candidate.text}")
+
+
+def _pair(arguments):
+    from kbert.inference import SentencePair
+
+    verdict = SentencePair(arguments.model)(arguments.first, arguments.second)
+    if arguments.json:
+        print(json.dumps(dataclasses.asdict(verdict)))
+        return
+    print(f"{verdict.follows:6.1%}  follows\n{verdict.random:6.1%}  random")
+
+
+def _read(arguments):
+    from kbert.text.corpora import find_corpus_files, read_documents
+
+    return read_documents(find_corpus_files(arguments.corpus), arguments.text_key)
+
+
+def _vocab(arguments):
+    from kbert.text.vocabulary import learn_vocabulary, write_vocabulary
+
+    class Texts:
+        def __iter__(self):
+            return (document.text for document in _read(arguments))
+
+    tokens = learn_vocabulary(
+        Texts(),
+        arguments.size,
+        lowercase=not arguments.cased,
+        strip_accents=False if arguments.keep_accents else None,
+        limit_alphabet=arguments.limit_alphabet,
+    )
+    write_vocabulary(tokens, arguments.output)
+    print(f"{arguments.output}: {len(tokens):,} tokens")
+
+
+def _corpus(arguments):
+    from kbert.text.corpus_report import report_corpus
+    from kbert.text.sentences import split_sentences
+    from kbert.text.tokenizer import WordPieceTokenizer
+
+    tokenizer = None
+    if arguments.vocabulary:
+        is_folder = os.path.isdir(arguments.vocabulary)
+        tokenizer = (WordPieceTokenizer.from_folder if is_folder else WordPieceTokenizer)(
+            arguments.vocabulary, special_tokens_in_text=False
+        )
+    sentences = (split_sentences(document.text, arguments.language) for document in _read(arguments))
+    print(report_corpus(sentences, tokenizer))
+
+
+def _demo(arguments):
+    try:
+        from demo.app import main as serve
+    except ModuleNotFoundError as error:
+        raise ImportError(f"The page needs {error.name}. Install it with `pip install keras-kbert[demo]`.") from error
+    serve(["--model", arguments.model, "--host", arguments.host, "--port", str(arguments.port)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
