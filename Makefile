@@ -18,7 +18,7 @@ test: .venv/test-ready lint
 lint: .venv/test-ready
 	$(BIN)/ruff format --check . && $(BIN)/ruff check .
 
-bench: .venv/test-ready
+bench: .venv/bench-ready
 	$(BIN)/python -m training.benchmark
 
 clean:
@@ -33,6 +33,10 @@ clean:
 
 .venv/demo-ready: .venv/python-ready pyproject.toml
 	$(BIN)/pip install --quiet --editable '.[tensorflow,demo]'
+	touch $@
+
+.venv/bench-ready: .venv/test-ready
+	$(BIN)/pip install --quiet --editable '.[bench]'
 	touch $@
 
 # PyTorch first and by itself: an open range would fetch the CUDA build, several GB.

@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import json
 import os
+import pathlib
 import sys
 
 DEFAULT_MODEL = "kbert-small-en"
@@ -125,7 +126,7 @@ def _corpus(arguments):
 
     tokenizer = None
     if arguments.vocabulary:
-        is_folder = os.path.isdir(arguments.vocabulary)
+        is_folder = pathlib.Path(arguments.vocabulary).is_dir()
         tokenizer = (WordPieceTokenizer.from_folder if is_folder else WordPieceTokenizer)(
             arguments.vocabulary, special_tokens_in_text=False
         )

@@ -179,7 +179,9 @@ class BertConfig:
             raise ValueError(f"A config file must hold JSON. Received: {path}: {error}.") from error
         for key, allowed in _FIXED_IN_FILE.items():
             if values.get(key, allowed[0]) not in allowed:
-                raise ValueError(f"`{key}` must be {allowed[0]!r} for a BERT. Received: {key}={values[key]!r} in {path}.")
+                raise ValueError(
+                    f"`{key}` must be {allowed[0]!r} for a BERT. Received: {key}={values[key]!r} in {path}."
+                )
         known = {file_key: name for name, file_key in _FILE_KEYS.items()}
         _refuse_keys(
             unknown=set(values) - set(known) - set(_FIXED_IN_FILE) - _IGNORED_IN_FILE,

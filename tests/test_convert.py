@@ -110,7 +110,8 @@ def test_one_name_too_few_and_one_too_many_are_both_listed(folder):
         weights["bert.encoder.layer.7.output.dense.bias"] = weights.pop("bert.encoder.layer.1.output.dense.bias")
 
     rewrite(folder, change)
-    message = r"missing \['bert.encoder.layer.1.output.dense.bias'\], unexpected \['bert.encoder.layer.7.output.dense.bias'\]"
+    layer = "bert.encoder.layer"
+    message = rf"missing \['{layer}.1.output.dense.bias'\], unexpected \['{layer}.7.output.dense.bias'\]"
     with pytest.raises(ValueError, match=message):
         load_checkpoint(folder)
 

@@ -110,7 +110,8 @@ def test_transformers_pipeline_gives_the_same_words_and_scores(model, tokenizer,
         expected = theirs(text, top_k=6)
         (answer,) = ours(text, top_k=6)
         assert [c.token_id for c in answer.candidates] == [row["token"] for row in expected]
-        np.testing.assert_allclose([c.probability for c in answer.candidates], [row["score"] for row in expected], atol=1e-5)
+        scores = [row["score"] for row in expected]
+        np.testing.assert_allclose([c.probability for c in answer.candidates], scores, atol=1e-5)
 
 
 def test_pair_probabilities_and_their_polarity(sentence_pair, model, tokenizer):

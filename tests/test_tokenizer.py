@@ -1,5 +1,6 @@
 import json
 import random
+import subprocess
 import sys
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from kbert.text.tokenizer import WordPieceTokenizer
 from kbert.text.vocabulary import SPECIAL_TOKENS
 
-WORDS = ["the", "cat", "play", "##ing", "##s", "un", "##aff", "##able", "cafe", "café", "학교", "##에", "中", "国", ".", "!"]
+WORDS = "the cat play ##ing ##s un ##aff ##able cafe café 학교 ##에 中 国 . !".split()
 VOCABULARY = [*SPECIAL_TOKENS, *WORDS, "mask", "[", "]", "a", "b", "##b"]
 
 
@@ -56,7 +57,7 @@ def test_pack_pair_segments_and_offsets(tokenizer):
 
 
 def reference_truncation(first, second, room):
-    # google-research/bert `_truncate_seq_pair`, in its meaning: the longer one loses its last token; at a tie the second.
+    # google-research/bert `_truncate_seq_pair`, in meaning: the longer one loses its last token, at a tie the second.
     first, second = list(first), list(second)
     while len(first) + len(second) > room:
         (first if len(first) > len(second) else second).pop()
@@ -98,7 +99,24 @@ def test_a_saved_folder_reads_back_and_transformers_agrees(tmp_path, settings):
     again = WordPieceTokenizer.from_folder(tmp_path)
     theirs = transformers.BertTokenizerFast.from_pretrained(tmp_path)
     draw = random.Random(0)
-    alphabet = ["the ", "cat", "play", "ing", "É", "é", "中", "학교에", " ", "[MASK]", "\u0000", "\u200d", "!", "ß", "\t", "①"]
+    alphabet = [
+        "the ",
+        "cat",
+        "play",
+        "ing",
+        "É",
+        "é",
+        "中",
+        "학교에",
+        " ",
+        "[MASK]",
+        "\0",
+        "\u200d",
+        "!",
+        "ß",
+        "\t",
+        "①",
+    ]
     for _ in range(300):
         text = "".join(draw.choices(alphabet, k=draw.randint(1, 9)))
         expected = theirs(text, add_special_tokens=False, return_offsets_mapping=True)
@@ -121,7 +139,6 @@ def test_missing_vocabulary_is_named(tmp_path):
 
 
 def test_text_loads_no_framework():
-    import subprocess
-
-    code = "import sys, kbert.text.tokenizer; sys.exit(bool({'keras', 'tensorflow', 'jax', 'torch'} & set(sys.modules)))"
+    frameworks = {"keras", "tensorflow", "jax", "torch"}
+    code = f"import sys, kbert.text.tokenizer; sys.exit(bool({frameworks} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

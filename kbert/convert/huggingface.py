@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import json
-import os
 import pathlib
 import tempfile
 
@@ -139,7 +138,7 @@ def save_checkpoint(model, tokenizer, folder, dtype="float32", **config_changes)
         tokenizer.save(unfinished)
         _write_config(config.replace(**config_changes), dtype, unfinished / "config.json")
         for path in unfinished.iterdir():
-            os.replace(path, folder / path.name)
+            path.replace(folder / path.name)
 
 
 def _write_config(config, dtype, path):
@@ -149,7 +148,9 @@ def _write_config(config, dtype, path):
 
 def _variable(model, name):
     steps = (int(step) if step.isdecimal() else step for step in name.split("."))
-    return functools.reduce(lambda here, step: here[step] if isinstance(step, int) else getattr(here, step), steps, model)
+    return functools.reduce(
+        lambda here, step: here[step] if isinstance(step, int) else getattr(here, step), steps, model
+    )
 
 
 def _read_weights(path):
@@ -158,7 +159,9 @@ def _read_weights(path):
     try:
         weights = safetensors.numpy.load_file(path)
     except safetensors.SafetensorError as error:
-        raise ValueError(f"A weight file must be whole. Received: {path}: {error}. Copy or download it again.") from error
+        raise ValueError(
+            f"A weight file must be whole. Received: {path}: {error}. Copy or download it again."
+        ) from error
     prefixed = {
         name if name.startswith(("bert.", "cls.")) else f"bert.{name}": value for name, value in weights.items()
     }

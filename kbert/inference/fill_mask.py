@@ -92,7 +92,10 @@ class FillMask:
             inputs["mask_positions"][index, : len(found)] = found
         logits = np.asarray(self.model.predict_on_batch(inputs)["mlm"])  # [B, P, V]
         answers = [
-            [self._answer(one, row.offsets[position], logits[index, slot], top_k) for slot, position in enumerate(found)]
+            [
+                self._answer(one, row.offsets[position], logits[index, slot], top_k)
+                for slot, position in enumerate(found)
+            ]
             for index, (one, row, found) in enumerate(zip(texts, rows, positions, strict=True))
         ]
         return answers[0] if isinstance(text, str) else answers

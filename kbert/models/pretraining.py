@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from kbert.layers import MaskedLMHead, NextSentenceHead
-from kbert.models.backbone import BertBackbone, token_inputs
+from kbert.models.backbone import token_inputs
 
 
 @keras.saving.register_keras_serializable(package="kbert")
@@ -22,7 +22,7 @@ class BertPretrainer(keras.Model):
         dict of float32 logits: `mlm` `[B, P, V]` and `nsp` `[B, 2]` (column 0 = follows, 1 = random).
 
     Example:
-        >>> from kbert.config import BertConfig
+        >>> from kbert import BertBackbone, BertConfig
         >>> model = BertPretrainer(BertBackbone(BertConfig.named("tiny")))
         >>> model.count_params()
         4433596

@@ -1,0 +1,78 @@
+"""The page, and the command that opens it.
+
+python -m demo.app --model kbert-small-en --port 7860
+"""
+
+import argparse
+import html
+
+import gradio as gr
+from starlette.middleware import Middleware
+
+from demo import fill_mask_tab, sentence_pair_tab
+from demo.offline import OfflinePage
+from demo.theme import CSS, THEME
+
+SUBTITLE = "BERT for Keras 3. Ask which word is missing, or whether one sentence follows another."
+
+# What `launch` must be given: Gradio takes a page's looks there, not where the page is built.
+LAUNCH_OPTIONS = {
+    "theme": THEME,
+    "css": CSS,
+    "app_kwargs": {"middleware": [Middleware(OfflinePage)]},
+    "footer_links": [],
+    "run_history": False,
+    "share": False,
+    "ssr_mode": False,
+}
+
+
+def build_app(fill_mask, sentence_pair, title="kbert"):
+    """Build the page. Launch it with `LAUNCH_OPTIONS`.
+
+    Args:
+        fill_mask: `kbert.inference.FillMask`, or any callable with its signature.
+        sentence_pair: `kbert.inference.SentencePair`, or any callable with its signature.
+        title: str, the page's heading and the browser tab's.
+
+    Returns:
+        `gr.Blocks` with the endpoints "fill_mask" and "sentence_pair".
+    """
+    with gr.Blocks(title=title, analytics_enabled=False) as app:
+        gr.HTML(f'<header class="kb-header"><h1>{html.escape(title)}</h1><p>{SUBTITLE}</p></header>', js_on_load=None)
+        with gr.Tab("Fill mask"):
+            fill_mask_tab.build_tab(fill_mask)
+        with gr.Tab("Sentence pair"):
+            sentence_pair_tab.build_tab(sentence_pair)
+    return app
+
+
+def main(argv=None):
+    """Load a checkpoint and serve the page until interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m demo.app", description="Open kbert in the browser.")
+    parser.add_argument("--model", default="kbert-small-en", help="preset name or checkpoint folder (%(default)s)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 is all (%(default)s)")
+    parser.add_argument("--port", type=int, default=7860, help="(%(default)s)")
+    arguments = parser.parse_args(argv)
+
+    from kbert import FillMask, SentencePair, load_checkpoint  # Seconds of imports that --help does without.
+
+    try:
+        checkpoint = load_checkpoint(arguments.model)
+        app = build_app(FillMask(checkpoint), SentencePair(checkpoint))
+    except (FileNotFoundError, ValueError) as error:
+        raise SystemExit(f"The page has no model to show. {error}") from error
+    host, port = arguments.host, arguments.port
+    try:
+        app.launch(server_name=host, server_port=port, prevent_thread_lock=True, quiet=True, **LAUNCH_OPTIONS)
+    except OSError as error:
+        raise SystemExit(
+            f"The port must be free, and the host an address of this machine. Received: {host}:{port}. "
+            f"Stop the program that holds the port, or choose another with --port {port + 1}."
+        ) from error
+    print(f"kbert is open at {app.local_url} (Ctrl+C closes it).", flush=True)
+    app.block_thread()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""HTML of answers. Whatever a person or a model wrote is escaped here and nowhere else."""
+
+import html
+
+EXCERPT_LENGTH = 60  # Characters kept on each side of a mask.
+
+
+def bar_list(bars):
+    """Return a list of bars as HTML.
+
+    Args:
+        bars: iterable of (label, probability): str, and float in [0, 1].
+    """
+    rows = "".join(
+        f'<li><span class="kb-label">{html.escape(label)}</span>'
+        f'<span class="kb-track" aria-hidden="true"><span style="width:{probability:.2%}"></span></span>'
+        f'<span class="kb-percent">{_percent(probability)}</span></li>'
+        for label, probability in bars
+    )
+    return f'<ol class="kb-bars">{rows}</ol>'
+
+
+def marked_excerpt(text, start, end):
+    """Return the text around the characters [start, end) as HTML, these characters marked."""
+    before, after = text[:start], text[end:]
+    if len(before) > EXCERPT_LENGTH:
+        before = "… " + before[-EXCERPT_LENGTH:]
+    if len(after) > EXCERPT_LENGTH:
+        after = after[:EXCERPT_LENGTH] + " …"
+    marked = f"<mark>{html.escape(text[start:end])}</mark>"
+    return f'<p class="kb-excerpt">{html.escape(before)}{marked}{html.escape(after)}</p>'
+
+
+def answer_card(*parts):
+    """Return one answer of several pieces of HTML. Screen readers speak it when it appears."""
+    return f'<div class="kb-card" role="status">{"".join(parts)}</div>'
+
+
+def refusal_card(reason):
+    """Return the sentence that says why there is no answer."""
+    return f'<div class="kb-card kb-refusal" role="alert"><p>{html.escape(str(reason))}</p></div>'
+
+
+def empty_card(hint):
+    """Return what stands in the answer's place before the first question."""
+    return f'<div class="kb-card kb-empty"><p>{html.escape(hint)}</p></div>'
+
+
+def _percent(probability):
+    return "&lt;0.1%" if 0 < probability < 0.0005 else f"{probability:.1%}"

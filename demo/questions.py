@@ -1,0 +1,51 @@
+"""How a tab puts a question to a model: one at a time, of bounded length, and a refusal is a sentence."""
+
+import functools
+
+import gradio as gr
+
+from demo.bars import refusal_card
+
+# Bounds what the tokenizer reads; the model's own limit, in tokens, is far lower.
+MAX_CHARACTERS = 10_000
+
+# Every question waits in one queue: a forward pass already takes all cores, and two would only slow each other down.
+MODEL_QUEUE = {"concurrency_id": "model", "concurrency_limit": 1}
+
+
+def check_texts(*texts):
+    """Raise ValueError unless each text is a str of at most `MAX_CHARACTERS`."""
+    for text in texts:
+        if not isinstance(text, str):
+            raise ValueError(f"A text must be a string. Received: {type(text).__name__}. Send plain text.")
+        if len(text) > MAX_CHARACTERS:
+            raise ValueError(
+                f"A text must have at most {MAX_CHARACTERS:,} characters. "
+                f"Received: {len(text):,} characters. Shorten it, or ask part by part."
+            )
+
+
+def answer_on_page(answer):
+    """Make a function that returns HTML return its ValueError as HTML too."""
+
+    @functools.wraps(answer)
+    def answer_or_refuse(*values):
+        try:
+            return answer(*values)
+        except ValueError as error:
+            return refusal_card(error)
+
+    return answer_or_refuse
+
+
+def answer_to_program(answer, api_name):
+    """Publish a typed function as the endpoint `api_name`; its ValueError reaches the caller as the same sentence."""
+
+    @functools.wraps(answer)
+    def answer_or_raise(*values):
+        try:
+            return answer(*values)
+        except ValueError as error:
+            raise gr.Error(str(error), print_exception=False) from error
+
+    gr.api(answer_or_raise, api_name=api_name, **MODEL_QUEUE)

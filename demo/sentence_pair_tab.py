@@ -1,0 +1,63 @@
+"""The tab "Sentence pair": does the second sentence follow the first?"""
+
+import dataclasses
+
+import gradio as gr
+
+from demo.bars import answer_card, bar_list, empty_card
+from demo.questions import MODEL_QUEUE, answer_on_page, answer_to_program, check_texts
+
+EXAMPLES = {
+    "A storm, then the damage": [
+        "The storm reached the coast at night.",
+        "By morning, hundreds of houses had lost their roofs.",
+    ],
+    "A storm, then a novel": ["The storm reached the coast at night.", "Her first novel was published in 1961."],
+    "A career": ["He studied law in Vienna.", "After graduating, he worked as a judge for ten years."],
+    "A contradiction": ["The museum opened in 1902.", "The museum has never opened."],
+}
+PAIRS = list(EXAMPLES.values())
+QUESTION = '<p class="kb-excerpt">The second sentence …</p>'
+CAUTION = (
+    "Next-sentence prediction judges topic more than logic: a sentence on the same topic often passes as "
+    "“follows”, even when it contradicts the first."
+)
+
+
+def build_tab(sentence_pair):
+    """Lay out the tab inside the `gr.Blocks` being built.
+
+    Args:
+        sentence_pair: `kbert.inference.SentencePair`, or any callable with its signature.
+    """
+
+    @answer_on_page
+    def show(first, second):
+        check_texts(first, second)
+        verdict = sentence_pair(first, second)
+        return answer_card(QUESTION, bar_list([("follows", verdict.follows), ("random", verdict.random)]))
+
+    def answer(first: str, second: str) -> dict:
+        """The probabilities that the second text follows the first, and that it comes from elsewhere."""
+        check_texts(first, second)
+        return dataclasses.asdict(sentence_pair(first, second))
+
+    with gr.Row(elem_classes="kb-tab"):
+        with gr.Column(elem_classes="kb-question"):
+            first = gr.Textbox(PAIRS[0][0], label="First sentence", max_lines=8)
+            second = gr.Textbox(PAIRS[0][1], label="Second sentence", max_lines=8)
+            with gr.Row(elem_classes="kb-buttons"):
+                swap = gr.Button("Swap", min_width=0)
+                ask = gr.Button("Compare", variant="primary", min_width=0)
+        with gr.Column(elem_classes="kb-answer"):
+            shown = gr.HTML(empty_card("The two probabilities appear here."), js_on_load=None)
+            gr.HTML(f'<p class="kb-note">{CAUTION}</p>', js_on_load=None)
+        with gr.Column(elem_classes="kb-examples"):
+            examples = gr.Examples(PAIRS, [first, second], cache_examples=False, example_labels=list(EXAMPLES))
+
+    question = dict(fn=show, inputs=[first, second], outputs=shown, show_progress="minimal", **MODEL_QUEUE)
+    gr.on([ask.click, first.submit, second.submit], **question, api_visibility="private")
+    swapped = swap.click(None, [first, second], [first, second], js="(first, second) => [second, first]")
+    for changed in (swapped, examples.load_input_event):
+        changed.then(**question, api_visibility="private")
+    answer_to_program(answer, "sentence_pair")

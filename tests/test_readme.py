@@ -1,0 +1,93 @@
+"""What the README says, done."""
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, flags=re.DOTALL)
+COMMANDS = [line for language, block in BLOCKS if language == "bash" for line in block.splitlines()]
+# As a person has it: the commands of this environment first on the path.
+ENVIRONMENT = os.environ | {"PATH": f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def test_make_commands_are_targets():
+    targets = {command.removeprefix("make ") for command in COMMANDS if command.startswith("make ")}
+    assert targets == {"demo", "test"}
+    for target in targets:
+        planned = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        assert {"demo": "kbert demo", "test": "pytest"}[target] in planned
+
+
+@pytest.mark.parametrize("index", [i for i, (language, _) in enumerate(BLOCKS) if language == "python"])
+def test_python_blocks_print_what_stands_below_them(index):
+    code, (language, expected) = BLOCKS[index][1], BLOCKS[index + 1]
+    assert language == "text"
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    assert without_numbers(finished.stdout) == without_numbers(expected)
+    for ours, shown in zip(numbers(finished.stdout), numbers(expected), strict=True):
+        assert ours == pytest.approx(shown, abs=2e-3)  # The last digit may differ between backends.
+
+
+def without_numbers(text):
+    return re.sub(r"\d[\d.,]*", "#", text)
+
+
+def numbers(text):
+    return [float(number.replace(",", "")) for number in re.findall(r"\d[\d.,]*", text)]
+
+
+def test_the_road_from_a_text_file_to_answers(tmp_path):
+    """The commands as written, but for the number of steps."""
+    paragraphs = [line for line in README.splitlines() if len(line) > 80]
+    (tmp_path / "corpus.txt").write_text("\n\n".join(f"{line}\n{line[::-1]}. The end." for line in paragraphs * 8))
+    road = [command for command in COMMANDS if not command.startswith("make ")]
+    assert [shlex.split(command)[:3] for command in road] == [
+        ["kbert", "vocab", "corpus.txt"],
+        ["python", "-m", "training.prepare"],
+        ["python", "-m", "training.pretrain"],
+        ["kbert", "fill-mask", "The city is the [MASK] of the country."],
+    ]
+    for command in road:
+        finished = subprocess.run(
+            shlex.split(re.sub(r"--steps \d+", "--steps 2", command)),
+            cwd=tmp_path,
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert finished.returncode == 0, f"{command}\n{finished.stderr}"
+    answers = finished.stdout.splitlines()
+    assert len(answers) == 5 and all("The city is the" in line for line in answers)
+
+
+def test_the_tree_names_what_exists():
+    tree = next(block for language, block in BLOCKS if language == "text" and "kbert/config.py" in block)
+    for line in tree.splitlines():
+        assert (ROOT / line.split()[0]).exists(), line
+
+
+def test_links_and_pictures_exist():
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_korean_options_are_the_real_ones():
+    helps = {
+        "kbert vocab": [sys.executable, "-m", "kbert.cli", "vocab", "--help"],
+        "training.prepare": [sys.executable, "-m", "training.prepare", "--help"],
+    }
+    for name, options in {
+        "kbert vocab": ["--keep-accents"],
+        "training.prepare": ["--keep_accents", "--language"],
+    }.items():
+        text = subprocess.run(helps[name], capture_output=True, text=True, check=True).stdout
+        assert all(option in text for option in options)
