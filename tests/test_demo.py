@@ -75,6 +75,7 @@ def browser():
     playwright = pytest.importorskip("playwright.sync_api", reason="the page is driven through playwright")
     if CHROMIUM is None:
         pytest.skip("no chromium, chromium-browser or google-chrome on this machine")
+    playwright.expect.set_options(timeout=20_000)  # The first answer compiles the model.
     with playwright.sync_playwright() as driver:
         yield driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"])
 
@@ -90,11 +91,13 @@ def page(request, browser, address):
     page.goto(address)
     page.get_by_role("button", name="Fill", exact=True).wait_for()
     yield page
-    width = page.evaluate("document.scrollingElement.scrollWidth")
+    right_edges = page.locator("button, textarea, .kb-card").evaluate_all(
+        "parts => parts.map(part => part.getBoundingClientRect().right)"
+    )
     page.close()
     assert hosts - {None} == {"127.0.0.1"}  # None: data and blob addresses, which are in the page itself.
     assert not errors  # One would be what the content security policy had to stop.
-    assert width <= request.param
+    assert max(right_edges) <= request.param
 
 
 def text_box(page):
@@ -160,13 +163,13 @@ def test_refusals_are_sentences_on_the_page(page):
 def test_typed_html_stays_text(page):
     from playwright.sync_api import expect
 
-    text = "<img src='http://192.0.2.1/x.png' onerror='alert(1)'> ${1+1} {{value}} [MASK] <b>!"
+    text = "<img src='//192.0.2.1/x' onerror='x()'> ${1+1} {{v}} [MASK] <b>!"
     text_box(page).fill(text)
     page.get_by_role("button", name="Fill", exact=True).click()
     expect(page.locator(".kb-excerpt")).to_have_text(text)
     text_box(page).fill(text.replace("[MASK]", ""))
     page.get_by_role("button", name="Fill", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("onerror='alert(1)'> ${1+1} {{value}}  <b>!")
+    expect(page.get_by_role("alert")).to_contain_text("onerror='x()'> ${1+1} {{v}}  <b>!")
 
 
 def test_pair_is_judged_swapped_and_refused(page, sentence_pair):

@@ -1,0 +1,73 @@
+"""What every test may use, and which backend and versions this run is about."""
+
+import importlib.metadata
+
+import keras
+import numpy as np
+import pytest
+
+from kbert.config import BertConfig
+from kbert.models import BertBackbone, BertPretrainer
+
+
+def pytest_report_header():
+    versions = {name: importlib.metadata.version(name) for name in ("keras", "numpy", "tokenizers")}
+    return f"backend: {keras.backend.backend()}, " + ", ".join(
+        f"{name} {version}" for name, version in versions.items()
+    )
+
+
+# All sizes differ, so that a transposed or mixed-up axis fails.
+CONFIG = BertConfig(
+    vocabulary_size=29,
+    num_layers=2,
+    num_heads=3,
+    hidden_dim=12,
+    intermediate_dim=20,
+    max_sequence_length=11,
+    dropout=0.2,
+    attention_dropout=0.3,
+)
+B, T, P = 2, 7, 4
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def make_batch(rng, config=CONFIG, batch=B, length=T, slots=P):
+    """Return inputs with padding at the end of each row, targets, and weights with unused slots."""
+    padding_mask = (np.arange(length) < rng.integers(4, length + 1, (batch, 1))).astype("int32")
+    inputs = {
+        "token_ids": rng.integers(0, config.vocabulary_size, (batch, length)).astype("int32"),
+        "segment_ids": rng.integers(0, config.num_segments, (batch, length)).astype("int32"),
+        "padding_mask": padding_mask,
+        "mask_positions": rng.integers(0, 4, (batch, slots)).astype("int32"),
+    }
+    targets = {
+        "mlm": rng.integers(0, config.vocabulary_size, (batch, slots)).astype("int32"),
+        "nsp": rng.integers(0, 2, batch).astype("int32"),
+    }
+    used = (np.arange(slots) < rng.integers(1, slots, (batch, 1))).astype("float32")
+    return inputs, targets, {"mlm": used, "nsp": np.ones(batch, "float32")}
+
+
+def randomise(model, rng, spread=0.3):
+    """Give every weight a random value: fresh biases and LayerNorms would hide a swap."""
+    for variable in model.trainable_variables:
+        centre = 1.0 if variable.name == "gamma" else 0.0
+        variable.assign((centre + spread * rng.normal(size=variable.shape)).astype("float32"))
+    return model
+
+
+def make_model(rng, config=CONFIG, dtype="float32"):
+    return randomise(BertPretrainer(BertBackbone(config, dtype=dtype)), rng)
+
+
+def to_numpy(structure):
+    return keras.tree.map_structure(lambda x: keras.ops.convert_to_numpy(keras.ops.cast(x, "float32")), structure)
+
+
+def backbone_inputs(inputs):
+    return {name: value for name, value in inputs.items() if name != "mask_positions"}

@@ -1,0 +1,149 @@
+"""The shape of the code: who may import whom, how large a file gets, what a public name must have."""
+
+import ast
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import kbert
+
+ROOT = pathlib.Path(__file__).parent.parent
+FILES = sorted(path for folder in ("kbert", "demo", "training") for path in (ROOT / folder).rglob("*.py"))
+MAX_FILE_LINES, MAX_FUNCTION_LINES = 350, 60
+
+# Each part may import the ones named, of the project's own. `kbert` itself is the lazy front door.
+MAY_IMPORT = {
+    "kbert.config": set(),
+    "kbert.text": set(),
+    "kbert.optimization": set(),
+    "kbert.layers": {"kbert.config"},
+    "kbert.models": {"kbert.config", "kbert.layers"},
+    "kbert.convert": {"kbert.config", "kbert.models", "kbert.text"},
+    "kbert.inference": {"kbert.config", "kbert.models", "kbert.text", "kbert.convert"},
+    "kbert.data": {"kbert.text"},
+    "kbert.cli": {"kbert.text", "kbert.convert", "kbert.inference", "demo"},
+    "kbert": set(),
+    "demo": {"kbert", "kbert.inference", "kbert.convert"},
+    "training": {
+        "kbert", "kbert.config", "kbert.text", "kbert.models", "kbert.optimization", "kbert.convert",
+        "kbert.inference", "kbert.data",
+    },
+}  # fmt: skip
+MAY_IMPORT_TENSORFLOW = {"kbert.data", "training"}
+
+
+def part_of(module):
+    names = module.split(".")
+    return ".".join(names[:2]) if names[0] == "kbert" else names[0]
+
+
+def module_of(path):
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imports_of(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import"
+            yield node.module
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_of)
+def test_imports_follow_the_arrows(path):
+    here = part_of(module_of(path))
+    imported = set(imports_of(path))
+    ours = {part_of(name) for name in imported if name.split(".")[0] in ("kbert", "demo", "training")}
+    assert ours - {here} <= MAY_IMPORT[here]
+    if imported & {"tensorflow", "tensorflow_text"}:
+        assert here in MAY_IMPORT_TENSORFLOW
+    if here in ("kbert.data", "kbert.text", "kbert.config"):
+        assert not any(name.split(".")[0] == "keras" for name in imported)
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_of)
+def test_files_and_functions_stay_small(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= MAX_FILE_LINES
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            documented = bool(ast.get_docstring(node))
+            first = node.body[1] if documented and len(node.body) > 1 else node.body[0]
+            assert node.end_lineno - first.lineno < MAX_FUNCTION_LINES, node.name
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_of)
+def test_public_names_are_documented_and_the_backend_is_never_chosen(path):
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    assert ast.get_docstring(tree), "a file needs a docstring"
+    # What Keras and argparse call is documented by them.
+    inherited = {
+        "build", "call", "get_config", "from_config", "compute_output_shape", "compute_output_spec", "main",
+        "compile_from_config", "get_metrics_result",
+    }  # fmt: skip
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+            assert ast.get_docstring(node), node.name
+            for member in node.body if isinstance(node, ast.ClassDef) else ():
+                public = isinstance(member, ast.FunctionDef) and not member.name.startswith(("_", "on_"))
+                if public and member.name not in inherited:
+                    assert ast.get_docstring(member), f"{node.name}.{member.name}"
+    if path.relative_to(ROOT).parts[0] == "kbert":
+        assert "KERAS_BACKEND" not in text
+
+
+def run(code, backend):
+    environment = os.environ | {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    finished = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout
+
+
+def test_importing_kbert_loads_nothing_and_prints_nothing():
+    code = """
+import sys, kbert
+loaded = {"keras", "tensorflow", "jax", "torch", "numpy", "tokenizers"} & set(sys.modules)
+sys.exit(f"loaded {loaded}" if loaded else 0)
+"""
+    assert run(code, "jax") == ""
+
+
+def test_every_public_name_is_there():
+    assert all(getattr(kbert, name) is not None for name in kbert.__all__)
+    assert set(dir(kbert)) == set(kbert.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Bert'"):
+        kbert.Bert  # noqa: B018
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_everything_but_the_data_pipeline_works_without_tensorflow(backend, tmp_path):
+    code = f"""
+import sys
+sys.modules["tensorflow"] = None
+import keras, numpy as np
+from kbert import BertBackbone, BertConfig, BertPretrainer, FillMask, SentencePair, WordPieceTokenizer
+from kbert import load_checkpoint, save_checkpoint
+from kbert.optimization import BertAdamW
+tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c"]
+model = BertPretrainer(BertBackbone(BertConfig.named("1x64", vocabulary_size=len(tokens))))
+model.compile(BertAdamW(1e-3))
+ones = np.ones((4, 6), "int32")
+inputs = dict(token_ids=ones, segment_ids=0 * ones, padding_mask=ones, mask_positions=ones[:, :2])
+targets = dict(mlm=ones[:, :2], nsp=ones[:, 0])
+weights = dict(mlm=np.ones((4, 2), "float32"), nsp=np.ones(4, "float32"))
+model.fit(inputs, targets, sample_weight=weights, epochs=2, verbose=0)
+model.save(r"{tmp_path}/model.keras")
+again = keras.models.load_model(r"{tmp_path}/model.keras")
+save_checkpoint(again, WordPieceTokenizer(tokens), r"{tmp_path}/bert")
+checkpoint = load_checkpoint(r"{tmp_path}/bert")
+first, last = (keras.ops.convert_to_numpy(m(inputs, training=False)["mlm"]) for m in (model, checkpoint.model))
+assert abs(first - last).max() < 1e-5
+print(FillMask(checkpoint)("a [MASK] c", top_k=1)[0].candidates[0].word in tokens)
+print(0 < SentencePair(checkpoint)("a b", "c").follows < 1)
+"""
+    assert run(code, backend).split() == ["True", "True"]
