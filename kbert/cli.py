@@ -3,9 +3,10 @@
 import argparse
 import dataclasses
 import json
-import os
 import pathlib
 import sys
+
+from kbert.quiet_start import without_native_notes
 
 DEFAULT_MODEL = "kbert-small-en"
 
@@ -13,7 +14,6 @@ DEFAULT_MODEL = "kbert-small-en"
 def main(argv=None):
     """Run one command and return its exit status: 0, or 2 with a sentence on stderr that says what to change."""
     arguments = _parser().parse_args(argv)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow's C++ start-up notes would bury the answer.
     try:
         return arguments.run(arguments) or 0
     except (ValueError, FileNotFoundError, ImportError) as error:
@@ -47,6 +47,11 @@ def _parser():
     _add_corpus(command)
     command.add_argument("--vocabulary", help="a vocab.txt or checkpoint folder, to count tokens too")
 
+    command = _add(commands, "convert", _convert, "write a checkpoint again, whole and under our rules")
+    command.add_argument("source", help="preset or folder")
+    command.add_argument("destination", help="folder to write")
+    command.add_argument("--dtype", choices=("float32", "float16"), default="float32", help="of the weights written")
+
     command = _add(commands, "demo", _demo, "show a model in the browser")
     command.add_argument("--model", default=DEFAULT_MODEL, help=f"preset or folder (default: {DEFAULT_MODEL})")
     command.add_argument("--host", default="127.0.0.1", help="address to serve on (default: 127.0.0.1)")
@@ -72,6 +77,7 @@ def _add_corpus(command):
 
 
 def _fill_mask(arguments):
+    _load_keras()
     from kbert.inference import FillMask
 
     masks = FillMask(arguments.model)(arguments.text, top_k=arguments.top_k)
@@ -86,6 +92,7 @@ def _fill_mask(arguments):
 
 
 def _pair(arguments):
+    _load_keras()
     from kbert.inference import SentencePair
 
     verdict = SentencePair(arguments.model)(arguments.first, arguments.second)
@@ -134,7 +141,27 @@ def _corpus(arguments):
     print(report_corpus(sentences, tokenizer))
 
 
+def _convert(arguments):
+    _load_keras()
+    from kbert.convert import load_checkpoint, save_checkpoint
+
+    checkpoint = load_checkpoint(arguments.source)
+    if checkpoint.missing_parts:
+        raise ValueError(
+            f"A source must hold every part that is written; random weights are not. Received: {arguments.source} "
+            f"without {', '.join(checkpoint.missing_parts)}."
+        )
+    save_checkpoint(checkpoint.model, checkpoint.tokenizer, arguments.destination, dtype=arguments.dtype)
+    print(f"{arguments.destination}: {checkpoint.model.count_params():,} parameters, {arguments.dtype}")
+
+
+def _load_keras():
+    with without_native_notes():
+        import keras  # noqa: F401
+
+
 def _demo(arguments):
+    _load_keras()
     try:
         from demo.app import main as serve
     except ModuleNotFoundError as error:

@@ -130,7 +130,7 @@ class BertConfig:
         layers, _, width = size.partition("x")
         if size in NAMED_SIZES:
             layers, width = NAMED_SIZES[size]
-        elif not (layers.isdecimal() and width.isdecimal() and int(width) and int(width) % 64 == 0):
+        elif not (layers.isdecimal() and width.isdecimal() and int(layers) and int(width) and int(width) % 64 == 0):
             raise ValueError(
                 f"`size` must be one of {', '.join(NAMED_SIZES)}, or LAYERSxWIDTH with a width that is a multiple of "
                 f"64. Received: size={size!r}."

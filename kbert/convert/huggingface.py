@@ -134,7 +134,8 @@ def save_checkpoint(model, tokenizer, folder, dtype="float32", **config_changes)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as unfinished:
         unfinished = pathlib.Path(unfinished)
-        safetensors.numpy.save_file(tensors, unfinished / "model.safetensors", metadata={"format": "pt"})
+        # Not `save_file`, whose file only its owner may read.
+        (unfinished / "model.safetensors").write_bytes(safetensors.numpy.save(tensors, metadata={"format": "pt"}))
         tokenizer.save(unfinished)
         _write_config(config.replace(**config_changes), dtype, unfinished / "config.json")
         for path in unfinished.iterdir():
