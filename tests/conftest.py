@@ -11,10 +11,9 @@ from kbert.models import BertBackbone, BertPretrainer
 
 
 def pytest_report_header():
-    versions = {name: importlib.metadata.version(name) for name in ("keras", "numpy", "tokenizers")}
-    return f"backend: {keras.backend.backend()}, " + ", ".join(
-        f"{name} {version}" for name, version in versions.items()
-    )
+    backend = keras.backend.backend()
+    names = (backend, "keras", "numpy", "tokenizers")
+    return f"backend: {backend} ({', '.join(f'{name} {importlib.metadata.version(name)}' for name in names)})"
 
 
 # All sizes differ, so that a transposed or mixed-up axis fails.

@@ -21,9 +21,9 @@ def softmax(x):
     return x / x.sum(-1, keepdims=True)
 
 
-def layer_norm(x, weights, name):
+def layer_norm(x, weights, name, epsilon):
     mean, variance = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
-    return (x - mean) / np.sqrt(variance + 1e-12) * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+    return (x - mean) / np.sqrt(variance + epsilon) * weights[f"{name}.weight"] + weights[f"{name}.bias"]
 
 
 def dense(x, weights, name):
@@ -35,11 +35,12 @@ def forward(weights, config, inputs):
     weights = {name: value.astype("float64") for name, value in weights.items()}
     token_ids, segment_ids = inputs["token_ids"], inputs["segment_ids"]
     batch, length = token_ids.shape
+    epsilon = config.layer_norm_epsilon
     head_dim = config.hidden_dim // config.num_heads
     x = weights["bert.embeddings.word_embeddings.weight"][token_ids]
     x = x + weights["bert.embeddings.token_type_embeddings.weight"][segment_ids]
     x = x + weights["bert.embeddings.position_embeddings.weight"][:length]
-    x = layer_norm(x, weights, "bert.embeddings.LayerNorm")
+    x = layer_norm(x, weights, "bert.embeddings.LayerNorm", epsilon)
     hidden_states, attention_maps = [x], []
     bias = (1.0 - inputs["padding_mask"][:, None, None, :]) * -10000.0
 
@@ -54,15 +55,17 @@ def forward(weights, config, inputs):
         maps = softmax(query @ key.transpose(0, 1, 3, 2) / math.sqrt(head_dim) + bias)
         context = (maps @ value).transpose(0, 2, 1, 3).reshape(batch, length, -1)
         attended = dense(context, weights, f"{block}.attention.output.dense")
-        x = layer_norm(x + attended, weights, f"{block}.attention.output.LayerNorm")
+        x = layer_norm(x + attended, weights, f"{block}.attention.output.LayerNorm", epsilon)
         inner = ACTIVATIONS[config.activation](dense(x, weights, f"{block}.intermediate.dense"))
-        x = layer_norm(x + dense(inner, weights, f"{block}.output.dense"), weights, f"{block}.output.LayerNorm")
+        x = layer_norm(
+            x + dense(inner, weights, f"{block}.output.dense"), weights, f"{block}.output.LayerNorm", epsilon
+        )
         hidden_states.append(x)
         attention_maps.append(maps)
     pooled = np.tanh(dense(x[:, 0], weights, "bert.pooler.dense"))
     masked = x[np.arange(batch)[:, None], inputs["mask_positions"]]
     masked = ACTIVATIONS[config.activation](dense(masked, weights, "cls.predictions.transform.dense"))
-    masked = layer_norm(masked, weights, "cls.predictions.transform.LayerNorm")
+    masked = layer_norm(masked, weights, "cls.predictions.transform.LayerNorm", epsilon)
     mlm = masked @ weights["bert.embeddings.word_embeddings.weight"].T + weights["cls.predictions.bias"]
     nsp = dense(pooled, weights, "cls.seq_relationship")
     return {

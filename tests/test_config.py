@@ -70,6 +70,7 @@ def test_other_sizes_are_refused(size):
         ({"attention_dropout": -0.1}, r"`attention_dropout` must be in \[0, 1\)"),
         ({"dropout": float("nan")}, r"`dropout` must be in \[0, 1\)"),
         ({"dropout": None}, "`dropout` must be a float. Received: dropout=None"),
+        ({"dropout": False}, "`dropout` must be a float. Received: dropout=False"),
         ({"layer_norm_epsilon": 0.0}, "`layer_norm_epsilon` must be a positive number"),
         ({"initializer_stddev": float("inf")}, "`initializer_stddev` must be a positive number"),
         ({"activation": "gelu"}, "`activation` must be one of .*gelu_erf.*Received: activation='gelu'"),
@@ -127,6 +128,8 @@ def test_transformers_file_both_ways(tmp_path, hidden_act, activation):
     ("change", "message"),
     [
         ({"is_decoder": True}, "`is_decoder` must be False for a BERT. Received: is_decoder=True"),
+        ({"add_cross_attention": True}, "`add_cross_attention` must be False"),
+        ({"tie_word_embeddings": False}, "`tie_word_embeddings` must be True"),
         ({"position_embedding_type": "relative_key"}, "`position_embedding_type` must be 'absolute'"),
         ({"model_type": "roberta"}, "`model_type` must be 'bert'"),
         ({"rope_theta": 1.0}, r"unknown keys \['rope_theta'\]"),

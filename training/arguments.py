@@ -1,6 +1,7 @@
 """A script's settings: one dataclass is its command line, its printout and its run.json."""
 
 import argparse
+import contextlib
 import dataclasses
 
 
@@ -19,6 +20,9 @@ def parse(settings_class, argv, description):
         settings_class: the dataclass.
         argv: list of str, or None for `sys.argv`.
         description: str, shown by --help.
+
+    Returns:
+        an instance of `settings_class`.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     for field in dataclasses.fields(settings_class):
@@ -37,4 +41,15 @@ def parse(settings_class, argv, description):
                 help=text + shown,
             )
     values = vars(parser.parse_args(argv))
-    return settings_class(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    return settings_class(
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    )
+
+
+@contextlib.contextmanager
+def one_line_errors():
+    """End the script with the sentence of an error about its files or settings, without a traceback."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        raise SystemExit(str(error)) from error

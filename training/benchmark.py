@@ -56,8 +56,7 @@ def main(argv=None):
         )
         print(f"{name:14}{backend:12}{precision:16}{shown}", flush=True)
     best = {
-        name: max(row.get("tokens_per_second", 0) for row in rows if row["name"] == name)
-        for name, *_ in CONFIGURATIONS
+        name: max(row.get("tokens_per_second", 0) for row in rows if row["name"] == name) for name, *_ in CONFIGURATIONS
     }
     ratios = {f"kbert / {name}": best["kbert"] / best[name] for name in best if name != "kbert" and best[name]}
     for name, ratio in ratios.items():

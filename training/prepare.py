@@ -8,12 +8,17 @@ Reads plain text, JSON lines and WikiExtractor output, also compressed, as a str
 The output folder also gets the tokenizer, dataset.json and report.txt.
 """
 
+import training.quiet_start  # noqa: F401
+
+# isort: split
 import collections
 import concurrent.futures
 import dataclasses
 import multiprocessing
 import os
 import pathlib
+import signal
+import threading
 
 import numpy as np
 from tqdm import tqdm
@@ -22,9 +27,9 @@ from kbert.data.schema import DATASET_FILE, DatasetInfo, PretrainingRow, ShardIn
 from kbert.data.sentence_pairs import make_sentence_pairs, pack
 from kbert.text.corpora import find_corpus_files, is_held_out, read_documents
 from kbert.text.corpus_report import CorpusReport, report_corpus
-from kbert.text.sentences import split_sentences
+from kbert.text.sentences import LANGUAGES, split_sentences
 from kbert.text.tokenizer import WordPieceTokenizer
-from training.arguments import parse, setting
+from training.arguments import one_line_errors, parse, setting
 
 SPLITS = ("train", "held_out")
 
@@ -38,7 +43,7 @@ class Settings:
     output: str = setting("runs/shards", "folder of the shards; must not hold a dataset yet")
     cased: bool = setting(False, "keep upper case and accents (with a vocab.txt; a folder says it itself)")
     keep_accents: bool = setting(False, "lower-case, but keep accents: for Korean, whose syllables would come apart")
-    language: str = setting("en", "of the sentence splitter", choices=("en", "ko"))
+    language: str = setting("en", "of the sentence splitter", choices=LANGUAGES)
     text_key: str = setting("text", "field of a JSON line that holds the text")
     max_sequence_length: int = setting(128, "tokens a row, special tokens included")
     short_sequence_rate: float = setting(0.1, "share of documents cut into shorter rows")
@@ -51,29 +56,28 @@ class Settings:
 def main(argv=None):
     """Write the shards and return the `DatasetInfo`."""
     settings = parse(Settings, argv, __doc__)
+    with one_line_errors():
+        return _prepare(settings)
+
+
+def _prepare(settings):
     output = pathlib.Path(settings.output)
     if (output / DATASET_FILE).exists():
-        raise SystemExit(f"--output must not hold a dataset yet. Received: {output}. Delete it or choose another folder.")
+        raise ValueError(
+            f"--output must not hold a dataset yet. Received: {output}. Choose another folder, or delete it."
+        )
     files = find_corpus_files(settings.corpus)
     tokenizer = _open_tokenizer(settings)
     tokenizer.save(output)
-    shards, reports = {split: [] for split in SPLITS}, []
-    with concurrent.futures.ProcessPoolExecutor(
-        settings.workers,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_start_worker,
-        initargs=(settings,),
-    ) as pool:
-        documents = tqdm(read_documents(files, settings.text_key), desc="documents", unit="", mininterval=1)
-        for split, shard, report in _in_order(pool, _blocks(documents, settings), at_once=2 * settings.workers):
-            shards[split].append(shard)
-            reports.append(report)
-            documents.set_postfix(shards=len(reports), tokens=f"{sum(s.tokens for s in shards['train']):,}")
-    report = CorpusReport.merge(reports)
+    shards, report = _make_shards(settings, read_documents(files, settings.text_key))
     print(report)
     (output / "report.txt").write_text(f"{report}\n", encoding="utf-8")
     if not shards["train"]:
-        raise SystemExit("A corpus must have at least two documents, with a blank line between them. See the report.")
+        raise ValueError(
+            "A corpus must have at least two documents to train on. "
+            f"Received: {report.num_documents:,} in all, {settings.held_out_rate:.0%} of them to be held out. "
+            "Put a blank line between documents, or give more files."
+        )
     info = DatasetInfo(
         vocabulary_size=tokenizer.vocabulary_size,
         max_sequence_length=settings.max_sequence_length,
@@ -85,15 +89,15 @@ def main(argv=None):
     info.write(output)
     for split in SPLITS:
         rows, tokens = (sum(getattr(shard, name) for shard in shards[split]) for name in ("rows", "tokens"))
-        print(f"{split}: {len(shards[split])} shards, {rows:,} rows, {tokens:,} tokens")
+        print(f"{split:<10}{len(shards[split]):>6} shards {rows:>12,} rows {tokens:>16,} tokens")
     if not shards["held_out"]:
-        print("No documents are held out: raise --held_out_rate if the run is to be checked on unseen text.")
+        print("warning: no rows are held out. Raise --held_out_rate, or a run cannot be checked on unseen text.")
     return info
 
 
 def _open_tokenizer(settings):
     if settings.vocabulary is None:
-        raise SystemExit("--vocabulary must be given: a vocab.txt (kbert vocab learns one) or a checkpoint folder.")
+        raise ValueError("--vocabulary must be given: a vocab.txt (kbert vocab learns one) or a checkpoint folder.")
     if pathlib.Path(settings.vocabulary).is_dir():
         return WordPieceTokenizer.from_folder(settings.vocabulary, special_tokens_in_text=False)
     strip_accents = False if settings.keep_accents else None
@@ -102,10 +106,29 @@ def _open_tokenizer(settings):
     )
 
 
+def _make_shards(settings, documents):
+    """Return the `ShardInfo`s of each split, and the report of the whole corpus."""
+    shards, reports = {split: [] for split in SPLITS}, []
+    pool = concurrent.futures.ProcessPoolExecutor(
+        settings.workers,
+        mp_context=multiprocessing.get_context("spawn"),  # A fork of a process with TensorFlow's threads may hang.
+        initializer=_start_worker,
+        initargs=(settings,),
+    )
+    # `disable=None`: no bar where the output is not a terminal.
+    with pool, tqdm(desc="preparing", unit=" documents", disable=None) as bar:
+        for split, shard, report in _in_order(pool, _blocks(documents, settings), at_once=2 * settings.workers):
+            shards[split] += [shard] if shard else []
+            reports.append(report)
+            bar.update(report.num_documents)
+            bar.set_postfix(shards=len(reports), tokens=f"{sum(report.num_tokens for report in reports):,}")
+    return shards, CorpusReport.merge(reports)
+
+
 def _blocks(documents, settings):
     """Yield (split, number, texts). A block has two documents at least, unless its split has only one in all."""
     gathering = {split: [] for split in SPLITS}
-    waiting = dict.fromkeys(SPLITS)  # The last full block of a split, held back in case one document is left over.
+    waiting = {split: [] for split in SPLITS}  # The last full block, held back in case one document is left over.
     numbers = dict.fromkeys(SPLITS, 0)
     sizes = dict.fromkeys(SPLITS, 0)
     for document in documents:
@@ -118,8 +141,8 @@ def _blocks(documents, settings):
                 numbers[split] += 1
             waiting[split], gathering[split], sizes[split] = gathering[split], [], 0
     for split in SPLITS:
-        last, rest = waiting[split] or [], gathering[split]
-        for texts in ([last, rest] if len(rest) > 1 else [last + rest]):
+        last, rest = waiting[split], gathering[split]
+        for texts in [last + rest] if len(rest) == 1 else [last, rest]:
             if texts:
                 yield split, numbers[split], texts
                 numbers[split] += 1
@@ -128,39 +151,51 @@ def _blocks(documents, settings):
 def _in_order(pool, blocks, at_once):
     """Yield the results of all blocks in their order, with few blocks in memory at a time."""
     pending = collections.deque()
-    for block in blocks:
-        pending.append(pool.submit(_make_shard, *block))
-        if len(pending) >= at_once:
+    try:
+        for block in blocks:
+            pending.append(pool.submit(_make_shard, *block))
+            if len(pending) >= at_once:
+                yield pending.popleft().result()
+        while pending:
             yield pending.popleft().result()
-    while pending:
-        yield pending.popleft().result()
+    finally:
+        for future in pending:
+            future.cancel()  # After an error, whose message would wait for them.
 
 
 def _start_worker(settings):
     global _settings, _tokenizer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the parent ends the others.
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # The processes already take all cores.
     _settings, _tokenizer = settings, _open_tokenizer(settings)
 
 
+def _end_with_parent():
+    """End a worker whose parent was killed: it would wait for work, and keep its memory, for ever."""
+    multiprocessing.parent_process().join()
+    os._exit(1)
+
+
 def _make_shard(split, number, texts):
-    """Turn the documents of one block into one shard."""
+    """Write the shard of one block; its info is None, and there is no file, if the block gives no rows."""
     sentences = [split_sentences(text, _settings.language) for text in texts]
     documents = [_tokenizer.encode_batch(document) for document in sentences]
-    report = report_corpus(sentences, num_tokens=sum(len(ids) for document in documents for ids in document))
+    num_tokens = sum(len(token_ids) for document in documents for token_ids in document)
+    report = dataclasses.replace(report_corpus(sentences), num_tokens=num_tokens)
+    if sum(map(any, documents)) < 2:  # A random next sentence comes from another document.
+        return split, None, report
     rng = np.random.default_rng([_settings.seed, SPLITS.index(split), number])
+    pairs = make_sentence_pairs(
+        documents,
+        max_sequence_length=_settings.max_sequence_length,
+        rng=rng,
+        short_sequence_rate=_settings.short_sequence_rate,
+    )
     special = _tokenizer.special_token_ids
-    rows = []
-    if sum(map(any, documents)) > 1:
-        pairs = make_sentence_pairs(
-            documents,
-            max_sequence_length=_settings.max_sequence_length,
-            rng=rng,
-            short_sequence_rate=_settings.short_sequence_rate,
-        )
-        rows = [PretrainingRow(*pack(pair, special["[CLS]"], special["[SEP]"]), pair.is_random_next) for pair in pairs]
-    order = rng.permutation(len(rows))
+    rows = [PretrainingRow(*pack(pair, special["[CLS]"], special["[SEP]"]), pair.is_random_next) for pair in pairs]
     name = f"{split}-{number:05d}.tfrecord"
-    write_shard(pathlib.Path(_settings.output) / name, (rows[index] for index in order))
+    write_shard(pathlib.Path(_settings.output) / name, (rows[index] for index in rng.permutation(len(rows))))
     return split, ShardInfo(name, len(rows), sum(len(row.token_ids) for row in rows)), report
 
 

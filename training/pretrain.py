@@ -4,28 +4,33 @@
 
 Runs on the backend that KERAS_BACKEND names, the same command on each. Stop or kill it at any time: the same command
 goes on from the last save, with optimizer, learning rate, dropout and the place in the data. Writes to --output:
-the checkpoint folder itself (kbert and transformers open it), history.csv, run.json, state/ and tensorboard/.
-The last line it prints is one JSON object with the held-out numbers.
+the checkpoint folder itself (kbert and transformers open it), history.csv, run.json, result.json, state/ and
+tensorboard/. The last line it prints is one JSON object with the held-out numbers.
 """
 
+import training.quiet_start  # noqa: F401
+
+# isort: split
 import dataclasses
+import functools
 import json
-import math
 import pathlib
-import sys
 import time
 
 import keras
 
 from kbert.config import BertConfig
 from kbert.convert import load_checkpoint, save_checkpoint
+from kbert.convert.huggingface import find_checkpoint
 from kbert.data.pipelines import pretraining_dataset
+from kbert.data.schema import DatasetInfo
 from kbert.models import BertBackbone, BertPretrainer
 from kbert.optimization import BertAdamW, WarmupLinearDecay
 from kbert.text.tokenizer import WordPieceTokenizer
-from training.arguments import parse, setting
-from training.environment import describe_environment
-from training.state import SaveState, restore_state
+from training.arguments import one_line_errors, parse, setting
+from training.environment import describe_environment, leave_gpus_to_backend
+from training.progress import PrintProgress
+from training.state import ReseedDropout, SaveState, cut_history, restore_state, saved_states
 
 DROPOUTS = ("dropout", "attention_dropout")
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
@@ -48,96 +53,145 @@ class Settings:
     no_dropout: bool = setting(False, "train without dropout (one pass over the text); config.json keeps its rates")
     mask_selection_length: int = setting(20, "mask slots a row: 20 for 128 tokens, 77 for 512")
     save_every: int = setting(500, "updates between two saves; also what one line of history.csv averages over")
-    held_out_batches: int = setting(50, "held-out batches for the check after each save; 0 for none")
+    held_out_batches: int = setting(50, "held-out batches for the check at each save; 0 for none until the end")
     seed: int = setting(0, "of weights, dropout, order and masks")
+
+    @property
+    def steps_per_epoch(self):
+        """Updates between two saves; an "epoch" of Keras' `fit`."""
+        return min(self.save_every, self.steps)
 
 
 def main(argv=None):
     """Train, save, and return the final numbers."""
     settings = parse(Settings, argv, __doc__)
-    environment = describe_environment()
-    print(f"backend {environment['backend']}, {environment['devices']}")
+    leave_gpus_to_backend()
+    start = {"time": time.strftime("%Y-%m-%dT%H:%M:%S%z")} | describe_environment()
+    print(f"backend {start['backend']} on {start['device']}")
+    print(json.dumps(dataclasses.asdict(settings)))
     output = pathlib.Path(settings.output)
-    _start_or_continue(settings, environment, output)
-
-    keras.utils.set_random_seed(settings.seed)
-    tokenizer = WordPieceTokenizer.from_folder(settings.data)
-    model = _build_model(settings, tokenizer)
-    epochs = max(1, round(settings.steps / settings.save_every))
-    steps_per_epoch = math.ceil(settings.steps / epochs)
-    _compile(model, settings, total_steps=epochs * steps_per_epoch)
-    kept_rates = {name: 0.1 for name in DROPOUTS} if settings.no_dropout else {}
-    first_step = restore_state(model, output / "state")
-    print(f"{model.count_params():,} parameters, {epochs * steps_per_epoch:,} steps, starting at step {first_step:,}")
-
-    batches = {"batch_size": settings.batch_size, "mask_selection_length": settings.mask_selection_length}
-    training = pretraining_dataset(settings.data, **batches, seed=settings.seed, start_step=first_step)
-    held_out = pretraining_dataset(settings.data, **batches, split="held_out")
-    checks = held_out.take(settings.held_out_batches).cache() if settings.held_out_batches else None
-    started = time.perf_counter()
-    model.fit(
-        training,
-        epochs=epochs,
-        steps_per_epoch=steps_per_epoch,
-        initial_epoch=first_step // steps_per_epoch,
-        validation_data=checks,
-        shuffle=False,
-        callbacks=[
-            SaveState(output / "state", after_save=lambda: save_checkpoint(model, tokenizer, output, **kept_rates)),
-            keras.callbacks.TerminateOnNaN(),
-            keras.callbacks.CSVLogger(output / "history.csv", append=True),
-            keras.callbacks.TensorBoard(output / "tensorboard", update_freq="epoch"),
-        ],
-        verbose=1 if sys.stdout.isatty() else 2,
-    )
-    seconds = time.perf_counter() - started
-    steps = int(model.optimizer.iterations) - first_step
-    print("held-out rows ...")
-    result = model.evaluate(held_out, return_dict=True, verbose=0)
-    rows_a_second = steps * settings.batch_size / seconds
-    result |= {"steps": int(model.optimizer.iterations), "seconds": seconds, "rows_per_second": rows_a_second}
-    (output / "result.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    with one_line_errors():
+        starts = _starts_so_far(settings, output)
+        keras.utils.set_random_seed(settings.seed)
+        tokenizer = WordPieceTokenizer.from_folder(settings.data)
+        model, config = _build_model(settings, tokenizer)
+        _compile(model, settings)
+        first_step = restore_state(model, output / "state")
+        training, held_out = _open_data(settings, first_step)
+        _write_run(settings, [*starts, start | {"first_step": first_step}], output)
+    print(f"{model.count_params():,} parameters, {first_step:,} of {settings.steps:,} steps done")
+    result_path = output / "result.json"
+    if first_step == settings.steps and result_path.is_file():
+        print(f"{output} is finished: nothing left to train. Its result:")
+        result = json.loads(result_path.read_text(encoding="utf-8"))
+    else:
+        rates = {name: getattr(config, name) for name in DROPOUTS}
+        save = functools.partial(save_checkpoint, model, tokenizer, output, **rates)
+        result = _fit(model, settings, training, held_out, first_step, save)
+        result_path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(result))
     return result
 
 
-def _start_or_continue(settings, environment, output):
-    output.mkdir(parents=True, exist_ok=True)
-    path = output / "run.json"
+def _starts_so_far(settings, output):
+    """Return the starts of the run that is to go on, none for a new one; refuse settings other than it began with."""
+    if settings.steps % settings.steps_per_epoch:
+        raise ValueError(
+            "--steps must be a multiple of --save_every. "
+            f"Received: --steps {settings.steps} --save_every {settings.save_every}."
+        )
+    if not saved_states(output / "state"):
+        return []
+    run = json.loads((output / "run.json").read_text(encoding="utf-8"))
     values = dataclasses.asdict(settings)
-    print(json.dumps(values))
-    if path.is_file():
-        before = json.loads(path.read_text(encoding="utf-8"))["settings"]
-        changed = sorted(key for key in values | before if values.get(key) != before.get(key))
-        if changed:
-            raise SystemExit(
-                f"A run must go on with the settings it began with. Received: other values of {changed} than in {path}. "
-                "Choose another --output for a new run."
-            )
-    path.write_text(json.dumps({"settings": values} | environment, indent=2) + "\n", encoding="utf-8")
+    changed = [name for name in values if name != "output" and values[name] != run["settings"].get(name)]
+    if changed:
+        raise ValueError(
+            f"A run must go on with the settings it began with. Received: another {' and '.join(changed)} than in "
+            f"{output / 'run.json'}. Choose another --output for a new run."
+        )
+    return run["starts"]
+
+
+def _write_run(settings, starts, output):
+    output.mkdir(parents=True, exist_ok=True)
+    unfinished = output / "run.json.partial"
+    run = {"settings": dataclasses.asdict(settings), "starts": starts}
+    unfinished.write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
+    unfinished.replace(output / "run.json")
 
 
 def _build_model(settings, tokenizer):
+    """Return the model, and the config it starts from with dropout rates that --no_dropout leaves alone."""
     changes = dict.fromkeys(DROPOUTS, 0.0) if settings.no_dropout else {}
     if settings.init is None:
         config = BertConfig.named(settings.size, vocabulary_size=tokenizer.vocabulary_size)
-        config = config.replace(**changes)
-        return BertPretrainer(BertBackbone(config, dtype=settings.precision))
+        return BertPretrainer(BertBackbone(config.replace(**changes), dtype=settings.precision)), config
+    config = BertConfig.from_json(find_checkpoint(settings.init) / "config.json")
     checkpoint = load_checkpoint(settings.init, dtype=settings.precision, **changes)
     if checkpoint.tokenizer.vocabulary != tokenizer.vocabulary:
-        raise SystemExit(
+        raise ValueError(
             "--init must have the vocabulary of the shards. "
             f"Received: {settings.init} and {settings.data}, whose vocabularies differ. Prepare the text with its own."
         )
     if checkpoint.missing_parts:
         print(f"{settings.init} has no {', '.join(checkpoint.missing_parts)}: starting from random weights there")
-    return checkpoint.model
+    return checkpoint.model, config
 
 
-def _compile(model, settings, total_steps):
-    warmup_steps = total_steps // 10 if settings.warmup_steps is None else settings.warmup_steps
-    schedule = WarmupLinearDecay(settings.learning_rate, total_steps, warmup_steps)
+def _compile(model, settings):
+    warmup_steps = settings.steps // 10 if settings.warmup_steps is None else settings.warmup_steps
+    schedule = WarmupLinearDecay(settings.learning_rate, settings.steps, warmup_steps)
     model.compile(BertAdamW(schedule, weight_decay=settings.weight_decay))
+
+
+def _open_data(settings, first_step):
+    """Return the endless training batches from `first_step` on, and the held-out ones or None."""
+    batches = {"batch_size": settings.batch_size, "mask_selection_length": settings.mask_selection_length}
+    training = pretraining_dataset(settings.data, **batches, seed=settings.seed, start_step=first_step)
+    if not DatasetInfo.from_folder(settings.data).held_out:
+        print(f"{settings.data} has no held-out rows: the run is not checked on unseen text")
+        return training, None
+    return training, pretraining_dataset(settings.data, **batches, split="held_out")
+
+
+def _fit(model, settings, training, held_out, first_step, save):
+    """Train from `first_step` to the end and return the final numbers."""
+    output = pathlib.Path(settings.output)
+    first_epoch = first_step // settings.steps_per_epoch
+    cut_history(output / "history.csv", first_epoch)
+    has_checks = held_out is not None and settings.held_out_batches > 0
+    started = time.perf_counter()
+    try:
+        model.fit(
+            training,
+            epochs=settings.steps // settings.steps_per_epoch,
+            steps_per_epoch=settings.steps_per_epoch,
+            initial_epoch=first_epoch,
+            validation_data=held_out.take(settings.held_out_batches).cache() if has_checks else None,
+            shuffle=False,
+            callbacks=[
+                ReseedDropout(settings.seed),
+                PrintProgress(settings.steps, first_step, settings.batch_size),
+                keras.callbacks.TerminateOnNaN(),
+                keras.callbacks.CSVLogger(output / "history.csv", append=True),
+                keras.callbacks.TensorBoard(output / "tensorboard", write_graph=False),
+                SaveState(output / "state", before_save=save),
+            ],
+            verbose=0,
+        )
+    except KeyboardInterrupt:
+        raise SystemExit("Stopped. The same command goes on from the last save.") from None
+    seconds = time.perf_counter() - started
+    saved_step = max((step for step, _ in saved_states(output / "state")), default=0)
+    if saved_step < settings.steps:
+        raise SystemExit(
+            f"The loss must stay a finite number. Received: NaN or infinity after step {saved_step:,}, the last one "
+            f"saved. Choose another --output and a lower --learning_rate."
+        )
+    result = {} if held_out is None else model.evaluate(held_out, return_dict=True, verbose=0)
+    rows_per_second = (settings.steps - first_step) * settings.batch_size / seconds
+    return result | {"steps": settings.steps, "seconds": seconds, "rows_per_second": rows_per_second}
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def _encode(row: PretrainingRow) -> bytes:
     feature["token_ids"].int64_list.value.extend(row.token_ids)
     feature["segment_ids"].int64_list.value.extend(row.segment_ids)
     feature["is_random_next"].int64_list.value.append(int(row.is_random_next))
-    return example.SerializeToString()
+    return example.SerializeToString(deterministic=True)  # Protobuf writes a map in an order of its own each run.
 
 
 def parse_row(record: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -1,5 +1,6 @@
 """Count what a corpus holds, and warn about what next-sentence prediction cannot use."""
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -24,6 +25,19 @@ class CorpusReport:
     num_sentences: int
     num_characters: int
     num_tokens: int | None = None
+
+    @classmethod
+    def merge(cls, reports: Iterable["CorpusReport"]) -> "CorpusReport":
+        """Add up the reports of the parts of a corpus. Tokens are None if a part counted none.
+
+        Args:
+            reports: iterable of `CorpusReport`, of parts that do not overlap. Without any, the report is of an empty
+                corpus.
+        """
+        counts = [dataclasses.astuple(report) for report in reports]
+        if not counts:
+            return cls(0, 0, 0, 0)
+        return cls(*(None if None in column else sum(column) for column in zip(*counts, strict=True)))
 
     @property
     def one_sentence_rate(self) -> float:
