@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
-# `exclude_from_weight_decay` compares with `variable.name`, the last part of a path only.
-UNDECAYED_NAMES = ("gamma", "beta", "bias")
+# Keras compares these with "gamma" on JAX and PyTorch, but with "block_0/attention_norm/gamma:0" on TensorFlow.
+UNDECAYED_PATTERNS = tuple(rf"(^|/){name}(:\d+)?$" for name in ("gamma", "beta", "bias"))
 
 
 @keras.saving.register_keras_serializable(package="kbert")
@@ -71,4 +71,4 @@ class BertAdamW(keras.optimizers.AdamW):
         super().__init__(
             learning_rate, weight_decay=weight_decay, epsilon=epsilon, global_clipnorm=global_clipnorm, **kwargs
         )
-        self.exclude_from_weight_decay(var_names=[f"^{name}$" for name in UNDECAYED_NAMES])
+        self.exclude_from_weight_decay(var_names=UNDECAYED_PATTERNS)

@@ -8,10 +8,10 @@ import os
 def without_native_notes():
     """Send what native code writes to stderr nowhere while the body, an import, runs.
 
-    Some of TensorFlow's notes come before it reads TF_CPP_MIN_LOG_LEVEL. Set that variable to 0, 1 or 2 to see all of
+    Some of TensorFlow's notes come before it reads TF_CPP_MIN_LOG_LEVEL. Set that variable to 0 to see all of
     them. Python's own errors still reach the person: they are raised, not written.
     """
-    if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") != "3":
+    if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") == "0":
         yield
         return
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)

@@ -59,9 +59,16 @@ class ReseedDropout(keras.callbacks.Callback):
         self.seed = seed
 
     def on_epoch_begin(self, epoch, logs=None):
+        self.epoch = epoch
+
+    def on_train_batch_begin(self, batch, logs=None):
+        # At the first batch, not before: on PyTorch, opening the data takes a number from the global generator, which
+        # is also dropout's, and only the first epoch of a start opens it.
+        if batch > 0:
+            return
         states = [state for state in self.model.non_trainable_variables if state.name == "seed_generator_state"]
-        seeds = np.random.SeedSequence([self.seed, epoch]).generate_state(1 + len(states)) % 2**31
-        keras.utils.set_random_seed(int(seeds[0]))  # On PyTorch, dropout draws from the global generator.
+        seeds = np.random.SeedSequence([self.seed, self.epoch]).generate_state(1 + len(states)) % 2**31
+        keras.utils.set_random_seed(int(seeds[0]))
         for state, seed in zip(states, seeds[1:], strict=True):
             state.assign(np.array([seed, 0]))
 
