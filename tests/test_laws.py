@@ -10,7 +10,7 @@ from conftest import CONFIG, B, P, T, backbone_inputs, make_batch, make_model, r
 import kbert.layers
 import kbert.models
 from kbert.config import BertConfig
-from kbert.layers import BertEmbeddings, EncoderBlock, MaskedLMHead, NextSentenceHead, Pooler, SelfAttention
+from kbert.layers import BertEmbeddings, DenseHead, EncoderBlock, MaskedLMHead, NextSentenceHead, Pooler, SelfAttention
 from kbert.models import BertBackbone, BertPretrainer
 from kbert.optimization import BertAdamW
 
@@ -55,13 +55,15 @@ LAYERS = {
         (B, P, V),
         V * D + DENSE + 2 * D + V,
     ),
+    "DenseHead": (lambda: DenseHead(5), lambda rng: (states(rng),), (B, T, 5), 5 * D + 5),
     "NextSentenceHead": (NextSentenceHead, lambda rng: (states(rng)[:, 0],), (B, 2), 2 * D + 2),
 }
 
 
 def test_the_table_is_complete():
     assert set(LAYERS) == set(kbert.layers.__all__)
-    assert {"BertBackbone", "BertPretrainer"} == set(kbert.models.__all__)
+    in_test_heads = {"BertClassifier", "BertMultipleChoice", "BertSpanFinder", "BertTagger"}
+    assert {"BertBackbone", "BertPretrainer"} | in_test_heads == set(kbert.models.__all__)
 
 
 @pytest.mark.parametrize("name", LAYERS)
