@@ -47,6 +47,15 @@ def _parser():
     _add_corpus(command)
     command.add_argument("--vocabulary", help="a vocab.txt or checkpoint folder, to count tokens too")
 
+    command = _add(commands, "convert", _convert, "read a checkpoint of any kind and write it as a folder")
+    command.add_argument("source", help="preset, folder of Hugging Face's, Google's or KerasHub's, hf:// or kaggle://")
+    command.add_argument("destination", help="folder to write")
+    command.add_argument("--to", choices=("hugging-face", "keras-hub"), default="hugging-face", help="layout to write")
+    command.add_argument(
+        "--dtype", choices=("float32", "float16", "bfloat16"), default="float32", help="of the weights written"
+    )
+    command.add_argument("--activation", help="gelu_erf, gelu_tanh or relu, if not what the source says")
+
     command = _add(commands, "demo", _demo, "show a model in the browser")
     command.add_argument("--model", default=DEFAULT_MODEL, help=f"preset or folder (default: {DEFAULT_MODEL})")
     command.add_argument("--host", default="127.0.0.1", help="address to serve on (default: 127.0.0.1)")
@@ -132,6 +141,21 @@ def _corpus(arguments):
         )
     sentences = (split_sentences(document.text, arguments.language) for document in _read(arguments))
     print(report_corpus(sentences, tokenizer))
+
+
+def _convert(arguments):
+    from kbert.convert import load, save_checkpoint, save_keras_hub
+
+    changes = {} if arguments.activation is None else {"activation": arguments.activation}
+    checkpoint = load(arguments.source, **changes)
+    model, tokenizer, missing_parts = checkpoint.model, checkpoint.tokenizer, checkpoint.missing_parts
+    if arguments.to == "keras-hub":
+        save_keras_hub(model, tokenizer, arguments.destination)
+        print(f"{arguments.destination}: the encoder, as a KerasHub preset")
+        return
+    save_checkpoint(model, tokenizer, arguments.destination, arguments.dtype, missing_parts)
+    without = f", without {', '.join(missing_parts)}" if missing_parts else ""
+    print(f"{arguments.destination}: {type(model).__name__}, {arguments.dtype}{without}")
 
 
 def _demo(arguments):
