@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 
+import keras
 import pytest
 
 import kbert
@@ -123,6 +124,8 @@ def test_every_public_name_is_there():
 
 @pytest.mark.parametrize("backend", ["jax", "torch"])
 def test_everything_but_the_data_pipeline_works_without_tensorflow(backend, tmp_path):
+    if keras.backend.backend() not in (backend, "tensorflow"):
+        pytest.skip(f"the run on {backend} has it")
     code = f"""
 import sys
 sys.modules["tensorflow"] = None

@@ -11,7 +11,7 @@ from conftest import CONFIG, B, P, T, backbone_inputs, make_batch, make_model, r
 import kbert.layers
 import kbert.models
 from kbert.config import BertConfig
-from kbert.layers import BertEmbeddings, SelfAttention
+from kbert.layers import BertEmbeddings, EncoderBlock, SelfAttention
 from kbert.models import BertBackbone, BertPretrainer
 from kbert.optimization import BertAdamW, WarmupLinearDecay
 
@@ -170,6 +170,17 @@ def test_inference_repeats_and_training_without_dropout_is_inference(rng):
         assert change > 1e-3 if dropout or attention_dropout else change < 1e-5
 
 
+@pytest.mark.parametrize("sublayer", ["attention", "feed_forward"])
+def test_dropout_acts_on_each_sublayer(rng, sublayer):
+    layer = EncoderBlock(N, D, F, dropout=0.5, attention_dropout=0.0)
+    inputs = states(rng), holed_mask(rng)
+    layer(*inputs)
+    randomise(layer, rng)
+    for variable in (layer.feed_forward if sublayer == "attention" else layer.attention.projection).weights:
+        variable.assign(0 * variable)  # The other sublayer adds nothing: what changes comes from this one.
+    assert np.abs(to_numpy(layer(*inputs, training=True)) - to_numpy(layer(*inputs))).max() > 1e-2
+
+
 def test_save_and_load_keep_config_numbers_and_optimiser(rng, tmp_path):
     config = CONFIG.replace(dropout=0.0, attention_dropout=0.0)
     model = make_model(rng, config)
@@ -191,11 +202,13 @@ def test_save_and_load_keep_config_numbers_and_optimiser(rng, tmp_path):
             np.testing.assert_allclose(to_numpy(ours.value), to_numpy(theirs.value), atol=1e-6, err_msg=ours.path)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-@pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize(
+    ("precision", "jit_compile"),
+    [("float32", None), ("mixed_bfloat16", None), ("mixed_float16", None), ("mixed_float16", True)],
+)
 def test_one_step_moves_every_weight_in_each_precision(rng, precision, jit_compile):
-    if jit_compile and keras.backend.backend() == "torch":
-        pytest.skip("torch.compile needs a minute for this; kbert never turns it on by itself")
+    if jit_compile and keras.backend.backend() != "tensorflow":
+        pytest.skip("it is JAX's default, and on PyTorch torch.compile needs a minute for this")
     model = make_model(rng, CONFIG.replace(dropout=0.1), dtype=precision)
     before = to_numpy([variable.value for variable in model.trainable_variables])
     model.compile(
@@ -229,9 +242,9 @@ def test_one_batch_can_be_learnt_by_heart():
     rng = np.random.default_rng(4)
     keras.utils.set_random_seed(0)
     model = BertPretrainer(BertBackbone(CONFIG.replace(dropout=0.0, attention_dropout=0.0, hidden_dim=24)))
-    model.compile(BertAdamW(1e-2))
+    model.compile(BertAdamW(2e-2))
     inputs, targets, weights = make_batch(rng, batch=4)
     inputs["mask_positions"] = np.tile(np.arange(P), (4, 1)).astype("int32")
-    for _ in range(150):
+    for _ in range(30):
         logs = model.train_on_batch(inputs, targets, weights, return_dict=True)
     assert float(logs["mlm_loss"]) < 0.1 and float(logs["nsp_loss"]) < 0.1
