@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from kbert.data.schema import DatasetInfo, check_dataset, read_shard
+from kbert.data.schema import NO_PAIR, DatasetInfo, check_dataset, read_shard
 from kbert.text.corpora import Document
 from training import prepare
 
@@ -99,6 +99,19 @@ def test_rows_are_pairs_of_one_document_or_of_two(prepared):
         if all(parts):  # A part may be cut to words without its marker.
             assert parts[0].isdisjoint(parts[1]) == row.is_random_next
     assert 0.3 < sum(row.is_random_next for row in rows) / len(rows) < 0.8
+
+
+def test_rows_of_running_text(tmp_path):
+    prepare.main(arguments(tmp_path, tmp_path / "shards", "--nsp", "none", "--workers", "1"))
+    check_dataset(tmp_path / "shards")
+    info = DatasetInfo.from_folder(tmp_path / "shards")
+    words = []
+    for split in (info.shards, info.held_out):
+        for row in rows_of(tmp_path / "shards", split):
+            assert row.is_random_next == NO_PAIR and not row.segment_ids.any()
+            assert row.token_ids[0] == SPECIAL_TOKENS.index("[CLS]") and len(row.token_ids) <= 19
+            words += [VOCABULARY[token_id] for token_id in row.token_ids if token_id >= len(SPECIAL_TOKENS)]
+    assert sorted(words) == sorted(" ".join(DOCUMENTS).split())
 
 
 def test_what_is_in_the_folder(prepared):

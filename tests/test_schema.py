@@ -111,7 +111,7 @@ def test_check_rows_passes_good_rows_through():
         ({"segment_ids": [0, -1, 0, 1, 1]}, ValueError, r"`segment_ids` must lie in \[0, 2\). Received: -1 to 1"),
         ({"token_ids": [2.0, 5.0, 3.0, 5.0, 3.0]}, TypeError, "`token_ids` must be integers. Received: dtype=float64"),
         ({"segment_ids": [False] * 3 + [True] * 2}, TypeError, "`segment_ids` must be integers. Received: dtype=bool"),
-        ({"is_random_next": 2}, ValueError, "`is_random_next` must be 0 or 1. Received: 2"),
+        ({"is_random_next": 2}, ValueError, "`is_random_next` must be 0, 1 or -1. Received: 2"),
         ({"segment_ids": [0, 0, 1]}, ValueError, "1 to 7 `token_ids` and as many `segment_ids`. Received: 5 and 3"),
         ({"token_ids": [5] * 8, "segment_ids": [0] * 8}, ValueError, "1 to 7 `token_ids`.*Received: 8 and 8"),
         ({"token_ids": [], "segment_ids": []}, ValueError, "1 to 7 `token_ids`.*Received: 0 and 0"),

@@ -113,7 +113,7 @@ def test_what_a_run_leaves(finished, data):
     ]
 
     run = json.loads((finished / "run.json").read_text())
-    assert run["settings"]["learning_rate"] == 3e-3 and run["settings"]["data"] == str(data)
+    assert run["settings"]["learning_rate"] == 3e-3 and run["settings"]["data"] == [str(data)]
     assert run["starts"][0]["backend"] == keras.backend.backend() and run["starts"][0]["versions"]["keras"]
 
 
@@ -177,6 +177,26 @@ def test_what_does_not_fit_is_refused_by_name(data, finished, tmp_path):
     assert not output.exists()  # So the command with the mistake mended is not refused.
 
 
+def test_pairs_and_running_text_in_one_run(data, tmp_path):
+    texts = tmp_path / "texts"
+    corpus = [data.parent / "corpus.txt", "--vocabulary", data, "--output", texts, "--nsp", "none"]
+    sizes = {"max_sequence_length": 23, "held_out_rate": 0.5, "block_characters": 3000, "workers": 1}
+    prepare.main([*map(str, corpus), *flags(sizes)])
+    first, *rest = command(data, tmp_path / "run", steps=1, batch_size=400)  # One batch holds all held-out rows.
+    result = pretrain.main([first, str(texts), *rest])
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert run["settings"]["data"] == [str(data), str(texts)]
+    # Rows without a pair count in the masked words and not in the next sentences.
+    checkpoint = load_checkpoint(tmp_path / "run")
+    losses = held_out_losses(checkpoint, [data, texts])
+    assert result["mlm_loss"] == pytest.approx(losses["mlm"], rel=1e-5)
+    assert result["nsp_loss"] == pytest.approx(losses["nsp"], rel=1e-5)
+    pretrain.main([first, str(texts), *rest])  # And a finished run is recognised.
+
+    run_without_pairs = pretrain.main([str(texts), *command(data, tmp_path / "none", steps=2)[1:]])
+    assert run_without_pairs["nsp_loss"] == 0 and run_without_pairs["mlm_loss"] > 1
+
+
 def test_nan_stops_the_run_and_keeps_the_last_good_save(data, tmp_path):
     # The rate of the first step is 0, of the second beyond all bounds: what it leaves has no finite held-out loss.
     output = tmp_path / "run"
@@ -188,8 +208,8 @@ def test_nan_stops_the_run_and_keeps_the_last_good_save(data, tmp_path):
     assert all(np.abs(value).max() < 2 for value in weights.values())
 
 
-def held_out_loss(checkpoint, data):
-    """The loss of all held-out rows by its formula: mean cross entropy of the masked words plus that of the pairs."""
+def held_out_losses(checkpoint, data):
+    """The losses of all held-out rows by their formula: mean cross entropy of the masked words, and of the pairs."""
     inputs, targets, weights = next(
         pretraining_dataset(data, batch_size=10**6, mask_selection_length=SLOTS, split="held_out").as_numpy_iterator()
     )
@@ -199,7 +219,7 @@ def held_out_loss(checkpoint, data):
         log_sums = np.log(np.exp(logits[name]).sum(axis=-1))
         chosen = np.take_along_axis(logits[name], target[..., None], axis=-1)[..., 0]
         losses[name] = np.average(log_sums - chosen, weights=weights[name])
-    return losses["mlm"] + losses["nsp"]
+    return losses
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("mixed_bfloat16", 2e-2)])
@@ -212,7 +232,7 @@ def test_init_keeps_the_heads_and_no_dropout_the_rates(finished, data, tmp_path,
     (start / "config.json").write_text(json.dumps(config))
     changes = {"steps": 1, "batch_size": 200, "learning_rate": 1e-30, "init": start, "precision": precision}
     result = pretrain.main([*command(data, tmp_path / "run", **changes), "--no_dropout"])
-    loss = held_out_loss(load_checkpoint(finished), data)
+    loss = sum(held_out_losses(load_checkpoint(finished), data).values())
     assert result["loss"] == pytest.approx(loss, rel=tolerance)
     assert (result["loss"] == pytest.approx(loss, rel=1e-6)) == (precision == "float32")  # bfloat16 is rounder.
     after = json.loads((tmp_path / "run" / "config.json").read_text())
@@ -228,7 +248,7 @@ def test_init_names_the_heads_that_are_missing(finished, data, tmp_path, capsys)
     weights = safetensors.numpy.load_file(start / "model.safetensors")
     encoder = {name: value for name, value in weights.items() if name.startswith("bert.")}
     safetensors.numpy.save_file(encoder, start / "model.safetensors")
-    settings = pretrain.Settings(data=str(data), init=str(start), no_dropout=True)
+    settings = pretrain.Settings(data=(str(data),), init=str(start), no_dropout=True)
     model, config = pretrain._build_model(settings, WordPieceTokenizer.from_folder(data))
     assert capsys.readouterr().out == f"{start} has no mlm, nsp: starting from random weights there\n"
     assert (model.backbone.config.dropout, model.backbone.config.attention_dropout) == (0, 0)

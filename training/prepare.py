@@ -3,9 +3,9 @@
     python -m training.prepare corpus.txt --vocabulary runs/vocab.txt --output runs/shards
 
 Reads plain text, JSON lines and WikiExtractor output, also compressed, as a stream. Documents go in blocks of about
---block_characters to all cores; a block becomes one shard of packed, unmasked sentence pairs. Each block draws from
-(seed, block) alone, so any number of --workers writes the same bytes. Documents are held out by a hash of their text.
-The output folder also gets the tokenizer, dataset.json and report.txt.
+--block_characters to all cores; a block becomes one shard of packed, unmasked sentence pairs, or with --nsp none of
+running text. Each block draws from (seed, block) alone, so any number of --workers writes the same bytes. Documents
+are held out by a hash of their text. The output folder also gets the tokenizer, dataset.json and report.txt.
 """
 
 import training.quiet_start  # noqa: F401
@@ -23,7 +23,8 @@ import threading
 import numpy as np
 from tqdm import tqdm
 
-from kbert.data.schema import DATASET_FILE, DatasetInfo, PretrainingRow, ShardInfo, write_shard
+from kbert.data.full_sentences import make_full_sentences
+from kbert.data.schema import DATASET_FILE, NO_PAIR, DatasetInfo, PretrainingRow, ShardInfo, write_shard
 from kbert.data.sentence_pairs import make_sentence_pairs, pack
 from kbert.text.corpora import find_corpus_files, is_held_out, read_documents
 from kbert.text.corpus_report import CorpusReport, report_corpus
@@ -45,6 +46,7 @@ class Settings:
     keep_accents: bool = setting(False, "lower-case, but keep accents: for Korean, whose syllables would come apart")
     language: str = setting("en", "of the sentence splitter", choices=LANGUAGES)
     text_key: str = setting("text", "field of a JSON line that holds the text")
+    nsp: str = setting("pairs", "none: rows of running text, for masked words alone", choices=("pairs", "none"))
     max_sequence_length: int = setting(128, "tokens a row, special tokens included")
     short_sequence_rate: float = setting(0.1, "share of documents cut into shorter rows")
     held_out_rate: float = setting(0.02, "share of documents that are never trained on")
@@ -183,20 +185,37 @@ def _make_shard(split, number, texts):
     documents = [_tokenizer.encode_batch(document) for document in sentences]
     num_tokens = sum(len(token_ids) for document in documents for token_ids in document)
     report = dataclasses.replace(report_corpus(sentences), num_tokens=num_tokens)
-    if sum(map(any, documents)) < 2:  # A random next sentence comes from another document.
-        return split, None, report
     rng = np.random.default_rng([_settings.seed, SPLITS.index(split), number])
-    pairs = make_sentence_pairs(
+    rows = list((_pair_rows if _settings.nsp == "pairs" else _text_rows)(documents, rng))
+    if not rows:
+        return split, None, report
+    name = f"{split}-{number:05d}.tfrecord"
+    write_shard(pathlib.Path(_settings.output) / name, (rows[index] for index in rng.permutation(len(rows))))
+    return split, ShardInfo(name, len(rows), sum(len(row.token_ids) for row in rows)), report
+
+
+def _pair_rows(documents, rng):
+    if sum(map(any, documents)) < 2:  # A random next sentence comes from another document.
+        return
+    special = _tokenizer.special_token_ids
+    for pair in make_sentence_pairs(
         documents,
         max_sequence_length=_settings.max_sequence_length,
         rng=rng,
         short_sequence_rate=_settings.short_sequence_rate,
-    )
+    ):
+        yield PretrainingRow(*pack(pair, special["[CLS]"], special["[SEP]"]), pair.is_random_next)
+
+
+def _text_rows(documents, _):
     special = _tokenizer.special_token_ids
-    rows = [PretrainingRow(*pack(pair, special["[CLS]"], special["[SEP]"]), pair.is_random_next) for pair in pairs]
-    name = f"{split}-{number:05d}.tfrecord"
-    write_shard(pathlib.Path(_settings.output) / name, (rows[index] for index in rng.permutation(len(rows))))
-    return split, ShardInfo(name, len(rows), sum(len(row.token_ids) for row in rows)), report
+    for token_ids in make_full_sentences(
+        documents,
+        max_sequence_length=_settings.max_sequence_length,
+        cls_token_id=special["[CLS]"],
+        sep_token_id=special["[SEP]"],
+    ):
+        yield PretrainingRow(token_ids, [0] * len(token_ids), NO_PAIR)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ import keras
 from kbert.config import BertConfig
 from kbert.convert import load_checkpoint, save_checkpoint
 from kbert.convert.huggingface import find_checkpoint
+from kbert.data.mixture import mixed_datasets
 from kbert.data.pipelines import pretraining_dataset
-from kbert.data.schema import DatasetInfo
 from kbert.models import BertBackbone, BertPretrainer
 from kbert.optimization import BertAdamW, WarmupLinearDecay
 from kbert.text.tokenizer import WordPieceTokenizer
@@ -40,7 +40,7 @@ PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 class Settings:
     """The command line of this script."""
 
-    data: str = setting(text="folder that training/prepare.py wrote")
+    data: tuple = setting(text="folders that training/prepare.py wrote, with one vocabulary; their rows are mixed")
     output: str = setting("runs/pretrain", "folder of the checkpoint and of everything about the run")
     size: str = setting("tiny", "tiny, mini, small, medium, base, large or LAYERSxWIDTH; ignored with --init")
     init: str = setting(None, "checkpoint folder or preset to start from; missing heads start random")
@@ -73,7 +73,7 @@ def main(argv=None):
     with one_line_errors():
         starts = _starts_so_far(settings, output)
         keras.utils.set_random_seed(settings.seed)
-        tokenizer = WordPieceTokenizer.from_folder(settings.data)
+        tokenizer = WordPieceTokenizer.from_folder(settings.data[0])
         model, config = _build_model(settings, tokenizer)
         _compile(model, settings)
         first_step = restore_state(model, output / "state")
@@ -103,7 +103,7 @@ def _starts_so_far(settings, output):
     if not saved_states(output / "state"):
         return []
     run = json.loads((output / "run.json").read_text(encoding="utf-8"))
-    values = dataclasses.asdict(settings)
+    values = json.loads(json.dumps(dataclasses.asdict(settings)))  # A tuple is a list in run.json.
     changed = [name for name in values if name != "output" and values[name] != run["settings"].get(name)]
     if changed:
         raise ValueError(
@@ -132,7 +132,8 @@ def _build_model(settings, tokenizer):
     if checkpoint.tokenizer.vocabulary != tokenizer.vocabulary:
         raise ValueError(
             "--init must have the vocabulary of the shards. "
-            f"Received: {settings.init} and {settings.data}, whose vocabularies differ. Prepare the text with its own."
+            f"Received: {settings.init} and {settings.data[0]}, whose vocabularies differ. Prepare the text with its "
+            "own, or carry the encoder over with training/transplant.py."
         )
     if checkpoint.missing_parts:
         print(f"{settings.init} has no {', '.join(checkpoint.missing_parts)}: starting from random weights there")
@@ -149,8 +150,8 @@ def _open_data(settings, first_step):
     """Return the endless training batches from `first_step` on, and the held-out ones or None."""
     batches = {"batch_size": settings.batch_size, "mask_selection_length": settings.mask_selection_length}
     training = pretraining_dataset(settings.data, **batches, seed=settings.seed, start_step=first_step)
-    if not DatasetInfo.from_folder(settings.data).held_out:
-        print(f"{settings.data} has no held-out rows: the run is not checked on unseen text")
+    if not mixed_datasets(settings.data).held_out:
+        print(f"{' and '.join(settings.data)} has no held-out rows: the run is not checked on unseen text")
         return training, None
     return training, pretraining_dataset(settings.data, **batches, split="held_out")
 

@@ -4,20 +4,22 @@ The order is: interleave files, shuffle records, skip what was seen, parse and m
 are shuffled and skipped while they are still serialised, because that is cheap.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
 from kbert.data.masking import mask_tokens
-from kbert.data.schema import DatasetInfo, ShardInfo, batch_spec, check_row_in_graph, parse_row
+from kbert.data.mixture import mixed_datasets
+from kbert.data.schema import NO_PAIR, DatasetInfo, ShardInfo, batch_spec, check_row_in_graph, parse_row
 
 FILES_AT_ONCE = 16
 RECORDS_A_TURN = 16
 
 
 def pretraining_dataset(
-    folder: str | Path,
+    folders: str | Path | Sequence[str | Path],
     *,
     batch_size: int,
     mask_selection_length: int = 20,
@@ -30,14 +32,14 @@ def pretraining_dataset(
     shuffle_buffer: int = 16384,
     max_sequence_length: int | None = None,
 ) -> tf.data.Dataset:
-    """Read a dataset folder as batches for masked words and next-sentence prediction.
+    """Read dataset folders as batches for masked words and next-sentence prediction.
 
     `split="train"` is endless. Epoch e reads the files in an order, and shuffles the records, by (seed, e); the masks
     of row i of the endless stream are drawn from (seed, i). `split="held_out"` is one pass in file order with fixed
     masks; its last batch may be smaller.
 
     Args:
-        folder: the folder with `dataset.json`.
+        folders: the folder with `dataset.json`, or several, whose rows are mixed.
         batch_size: int, B.
         mask_selection_length: int, P, mask slots of a row.
         mask_selection_rate, mask_token_rate, random_token_rate: see `mask_tokens`.
@@ -53,16 +55,16 @@ def pretraining_dataset(
         tf.errors.InvalidArgumentError: while reading, a row that does not fit (see `check_row_in_graph`).
     Source: BERT paper, appendix A.1 and A.2; masks drawn while training rather than once, as in RoBERTa, section 4.1.
     """
-    info = DatasetInfo.from_folder(folder)
+    info = mixed_datasets(folders)
     max_sequence_length = info.max_sequence_length if max_sequence_length is None else max_sequence_length
     shards = _shards_of(info, split)
     _check_settings(info, shards, split, batch_size, start_step, shuffle_buffer, max_sequence_length)
     is_training = split == "train"
     first_row = start_step * batch_size
     if is_training:
-        records = _endless_records(folder, shards, seed, first_row, shuffle_buffer)
+        records = _endless_records(shards, seed, first_row, shuffle_buffer)
     else:
-        records = _records(_file_names(folder, shards), shards)
+        records = _records(_file_names(shards), shards)
 
     def prepare(number, record):
         row = parse_row(record)
@@ -93,9 +95,9 @@ def pretraining_dataset(
     return batches.prefetch(tf.data.AUTOTUNE)
 
 
-def _endless_records(folder, shards, seed, first_row, shuffle_buffer) -> tf.data.Dataset:
+def _endless_records(shards, seed, first_row, shuffle_buffer) -> tf.data.Dataset:
     first_epoch, rows_seen = divmod(first_row, sum(shard.rows for shard in shards))
-    file_names = _file_names(folder, shards)
+    file_names = _file_names(shards)
 
     def epoch(number):
         epoch_seed = tf.stack([tf.constant(seed, tf.int64), number])
@@ -136,8 +138,9 @@ def _example(row: dict[str, tf.Tensor], masked: dict[str, tf.Tensor]) -> tuple:
         "padding_mask": tf.ones_like(masked["token_ids"]),
         "mask_positions": masked["mask_positions"],
     }
-    targets = {"mlm": masked["mask_ids"], "nsp": tf.cast(row["is_random_next"], tf.int32)}
-    weights = {"mlm": masked["mask_weights"], "nsp": tf.constant(1.0)}
+    is_random_next = tf.cast(row["is_random_next"], tf.int32)
+    targets = {"mlm": masked["mask_ids"], "nsp": tf.maximum(is_random_next, 0)}
+    weights = {"mlm": masked["mask_weights"], "nsp": tf.cast(is_random_next != NO_PAIR, tf.float32)}
     return inputs, targets, weights
 
 
@@ -152,8 +155,8 @@ def _padded_batches(examples, batch_size, spec, pad_token_id, drop_remainder) ->
     )
 
 
-def _file_names(folder, shards) -> tf.Tensor:
-    return tf.constant([str(Path(folder) / shard.file) for shard in shards])
+def _file_names(shards) -> tf.Tensor:
+    return tf.constant([shard.file for shard in shards])
 
 
 def _shards_of(info: DatasetInfo, split: str) -> tuple[ShardInfo, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 DATASET_FILE = "dataset.json"
+NO_PAIR = -1  # The `is_random_next` of a row that is one text, not a pair.
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
@@ -23,7 +24,8 @@ class PretrainingRow(NamedTuple):
     Attributes:
         token_ids: ints `[T]`, [CLS] first [SEP] second [SEP].
         segment_ids: ints `[T]`, 0 = first sentence with [CLS] and its [SEP], 1 = second.
-        is_random_next: bool or int, 1 = the second sentence is a random one, 0 = it follows the first.
+        is_random_next: bool or int, 1 = the second sentence is a random one, 0 = it follows the first, `NO_PAIR` = the
+            row has no second sentence and teaches masked words only.
     """
 
     token_ids: Sequence[int]
@@ -48,7 +50,7 @@ def batch_spec(max_sequence_length: int, mask_selection_length: int, batch_size:
     Returns:
         inputs `token_ids`, `segment_ids`, `padding_mask` (1 = real token) int32 `[B, T]`, `mask_positions` int32
         `[B, P]`; targets `mlm` int32 `[B, P]`, `nsp` int32 `[B]` (1 = random next); weights `mlm` float32 `[B, P]`
-        (1 = real slot), `nsp` float32 `[B]`.
+        (1 = real slot), `nsp` float32 `[B]` (1 = a pair, 0 = no next-sentence label).
     """
     row = tf.TensorSpec([batch_size, max_sequence_length], tf.int32)
     slots = tf.TensorSpec([batch_size, mask_selection_length], tf.int32)
@@ -123,8 +125,8 @@ def check_rows(
             )
         _check_ids("token_ids", row.token_ids, vocabulary_size, place)
         _check_ids("segment_ids", row.segment_ids, 2, place)
-        if row.is_random_next not in (0, 1):
-            raise ValueError(f"`is_random_next` must be 0 or 1. Received: {row.is_random_next!r}, {place}.")
+        if row.is_random_next not in (0, 1, NO_PAIR):
+            raise ValueError(f"`is_random_next` must be 0, 1 or {NO_PAIR}. Received: {row.is_random_next!r}, {place}.")
         yield row
 
 

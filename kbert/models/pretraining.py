@@ -62,7 +62,7 @@ class BertPretrainer(keras.Model):
         Args:
             optimizer: as in `keras.Model.compile`; see `kbert.optimization.BertAdamW`.
             loss: None for the paper's: cross entropy over the selected places only (a weighted mean by
-                `mask_weights`), plus cross entropy of next-sentence prediction.
+                `mask_weights`), plus cross entropy of next-sentence prediction over the rows that are pairs.
             weighted_metrics: None for mlm_accuracy and nsp_accuracy. mlm_perplexity comes with any choice.
             jit_compile: None for the choice that starts and runs well everywhere: on for JAX, off for TensorFlow and
                 PyTorch.
@@ -71,9 +71,11 @@ class BertPretrainer(keras.Model):
         Source: google-research/bert `run_pretraining.get_masked_lm_output`, `metric_fn`.
         """
         if loss is None:
-            # The Keras default would divide by all slots, used or not.
-            mlm_loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="mean_with_sample_weight")
-            loss = {"mlm": mlm_loss, "nsp": keras.losses.SparseCategoricalCrossentropy(from_logits=True)}
+            # The Keras default would divide by all mask slots and all rows, used or not.
+            loss = {
+                name: keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="mean_with_sample_weight")
+                for name in ("mlm", "nsp")
+            }
         if weighted_metrics is None:
             weighted_metrics = {
                 "mlm": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
