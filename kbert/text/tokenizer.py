@@ -31,6 +31,11 @@ class WordPieceTokenizer:
     blanks and punctuation, then takes the longest piece in the vocabulary again and again; a word that cannot be
     covered becomes [UNK]. The engine is the `tokenizers` library.
 
+    The rule is Hugging Face's. Google's code of 2018 differs: it has `max_word_length=200` and
+    `special_tokens_in_text=False`, which can be set here; it keeps private use characters, which are deleted here; it
+    lower-cases a word as a whole, so that a Greek sigma at its end stays final, where it is the plain one here; and it
+    knows the Unicode of its Python, where this knows that of `tokenizers`.
+
     Args:
         vocabulary: list of str, or the path of a vocabulary file.
         lowercase: bool. True for an uncased vocabulary.
@@ -100,6 +105,17 @@ class WordPieceTokenizer:
     def id_to_token(self, token_id):
         """Return the token of an id in [0, V)."""
         return self.vocabulary[token_id]
+
+    @property
+    def settings(self):
+        """Dict of the constructor's arguments but the vocabulary."""
+        names = ("lowercase", "strip_accents", "split_chinese", "special_tokens_in_text", "max_word_length")
+        return {name: getattr(self, name) for name in names}
+
+    def split_words(self, text):
+        """Return the words of a text in normal form, as list of str, before they come apart into pieces."""
+        normal = self._engine.normalizer.normalize_str(text)
+        return [word for word, _ in self._engine.pre_tokenizer.pre_tokenize_str(normal)]
 
     def encode(self, text):
         """Return the token ids of a text as a list of int, without [CLS] and [SEP]."""
