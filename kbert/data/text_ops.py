@@ -1,0 +1,188 @@
+"""BERT's normaliser and WordPiece inside a TensorFlow graph, token for token those of `WordPieceTokenizer`."""
+
+import tensorflow as tf
+import tensorflow_text
+
+from kbert.text.code_points import BLANK, ITSELF, PAGE_BITS, code_point_table
+from kbert.text.vocabulary import SPECIAL_TOKENS
+
+_NO_LIMIT = 2**30  # Bytes; the limit in characters is checked here.
+
+
+class GraphTokenizer(tf.Module):
+    """Split a tensor of strings into WordPiece tokens, with core TensorFlow ops and `FastWordpieceTokenizer`.
+
+    Decodes the text to code points, looks each up in a constant table, encodes, splits at blanks, and takes the longest
+    pieces of each word. No lookup table that needs initialising. Bytes that are not UTF-8 are left out.
+
+    Args:
+        tokenizer: `WordPieceTokenizer`, whose vocabulary and settings it takes.
+
+    Example:
+        >>> from kbert import WordPieceTokenizer
+        >>> tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "play", "##ing"])
+        >>> GraphTokenizer(tokenizer).tokenize(tf.constant(["Playing [MASK]", "play"])).to_list()
+        [[5, 6, 4], [5]]
+
+    Source: `kbert.text.code_points`; Song et al. 2021, Fast WordPiece Tokenization.
+    """
+
+    def __init__(self, tokenizer):
+        super().__init__()
+        self.special_token_ids = tokenizer.special_token_ids
+        self.special_tokens_in_text = tokenizer.special_tokens_in_text
+        self.max_word_length = tokenizer.max_word_length
+        self._table = code_point_table(tokenizer.lowercase, tokenizer.strip_accents, tokenizer.split_chinese)
+        self._wordpiece = tensorflow_text.FastWordpieceTokenizer(
+            tokenizer.vocabulary,
+            max_bytes_per_word=_NO_LIMIT,
+            token_out_type=tf.int32,
+            unknown_token="[UNK]",
+            no_pretokenization=True,
+        )
+
+    def tokenize(self, texts):
+        """Return the token ids of each text, without [CLS] and [SEP].
+
+        Args:
+            texts: string `[B]`.
+
+        Returns:
+            int32 ragged `[B, (tokens)]`.
+        """
+        return self._pieces(texts)[0]
+
+    def tokenize_with_offsets(self, texts):
+        """Return the token ids of each text and where each token stands in it, in characters.
+
+        Args:
+            texts: string `[B]`.
+
+        Returns:
+            Three int32 ragged `[B, (tokens)]`: token ids, starts, ends (exclusive).
+        """
+        token_ids, (starts, ends), word_of_token, (words, parts, origins, first_character) = self._pieces(texts)
+        widths = 1 + sum(tf.cast(parts >= limit, tf.int32) for limit in (0x80, 0x800, 0x10000))  # UTF-8 bytes.
+        byte_starts = tf.cumsum(widths, exclusive=True)
+        before = tf.concat([[BLANK], parts[:-1]], 0)
+        is_first = (parts != BLANK) & ((before == BLANK) | self._opens_row(origins, first_character))
+        word_bytes = tf.gather(tf.boolean_mask(byte_starts, is_first), word_of_token)
+        ends = tf.where(
+            token_ids.values == self.special_token_ids["[UNK]"],
+            tf.gather(tf.strings.length(words), word_of_token),  # The word may have been replaced: too long.
+            ends,
+        )
+        first_part = tf.searchsorted(byte_starts, word_bytes + starts)
+        last_part = tf.searchsorted(byte_starts, word_bytes + ends) - 1
+        shift = tf.gather(first_character, token_ids.value_rowids())
+        return (
+            token_ids,
+            token_ids.with_values(tf.gather(origins, first_part) - shift),
+            token_ids.with_values(tf.gather(origins, last_part) + 1 - shift),
+        )
+
+    def pack(self, first, second=None, max_sequence_length=512):
+        """Build the model's rows out of texts or pairs, as `WordPieceTokenizer.pack` does, padded to the longest.
+
+        Args:
+            first: string `[B]`.
+            second: string `[B]` or None.
+            max_sequence_length: int. Above it, tokens are cut from the end of the longer text.
+
+        Returns:
+            dict of `token_ids`, `segment_ids`, `padding_mask`, int32 `[B, T]`.
+
+        Raises:
+            ValueError: `max_sequence_length` has no room for one token of each text.
+        """
+        texts = [first] if second is None else [first, second]
+        room = max_sequence_length - 1 - len(texts)
+        if room < len(texts):
+            raise ValueError(
+                "`max_sequence_length` must have room for [CLS], [SEP] and a token of each text. "
+                f"Received: max_sequence_length={max_sequence_length} for {len(texts)} texts."
+            )
+        rows = [self.tokenize(text) for text in texts]
+        lengths = [tf.cast(row.row_lengths(), tf.int32) for row in rows]
+        if second is None:
+            kept = [tf.minimum(lengths[0], room)]
+        else:  # The longer one loses its last token again and again, at a tie the second: in closed form.
+            kept = [
+                tf.minimum(lengths[0], tf.maximum(room - lengths[1], (room + 1) // 2)),
+                tf.minimum(lengths[1], tf.maximum(room - lengths[0], room // 2)),
+            ]
+        ones = tf.ones_like(lengths[0])[:, None]  # [B, 1]
+        cls, sep = (self.special_token_ids[token] * ones for token in ("[CLS]", "[SEP]"))
+        token_ids, segment_ids = [cls], [0 * ones]
+        for segment, (row, length) in enumerate(zip(rows, kept, strict=True)):
+            cut = tf.ragged.boolean_mask(row, tf.ragged.range(tf.cast(row.row_lengths(), tf.int32)) < length[:, None])
+            token_ids += [cut, sep]
+            segment_ids += [tf.ones_like(cut) * segment, segment * ones]
+        token_ids, segment_ids = tf.concat(token_ids, 1), tf.concat(segment_ids, 1)
+        return {
+            "token_ids": token_ids.to_tensor(self.special_token_ids["[PAD]"]),
+            "segment_ids": segment_ids.to_tensor(),
+            "padding_mask": tf.ones_like(token_ids).to_tensor(),
+        }
+
+    def _pieces(self, texts):
+        parts, origins, splits, first_character = self._normalize(texts)
+        lines = tf.strings.unicode_encode(tf.RaggedTensor.from_row_splits(parts, splits, validate=False), "UTF-8")
+        words = tf.strings.split(lines)  # [B, (words)]
+        short = self._without_long_words(words.values)
+        pieces, starts, ends = self._wordpiece.tokenize_with_offsets(short)  # [words, (tokens)]
+        token_splits = tf.gather(pieces.row_splits, words.row_splits)
+        token_ids = tf.RaggedTensor.from_row_splits(pieces.values, token_splits, validate=False)
+        offsets = [tf.cast(offset.values, tf.int32) for offset in (starts, ends)]
+        return token_ids, offsets, pieces.value_rowids(), (words.values, parts, origins, first_character)
+
+    def _normalize(self, texts):
+        """Return the code points of the texts in BERT's normal form, and of which character each is a part."""
+        decoded = tf.strings.unicode_decode(texts, "UTF-8", errors="ignore")
+        characters = decoded.values
+        rows = tf.gather(self._table.pages, tf.bitwise.right_shift(characters, PAGE_BITS))
+        patterns = tf.gather_nd(self._table.patterns, tf.stack([rows, characters & ((1 << PAGE_BITS) - 1)], 1))
+        if self.special_tokens_in_text:
+            patterns = self._keep_special_tokens(decoded, patterns)
+        starts = tf.gather(self._table.starts, patterns)
+        counts = tf.gather(self._table.starts, patterns + 1) - starts
+        totals = tf.cumsum(counts)
+        origins = tf.repeat(tf.range(tf.size(characters)), counts)
+        places = tf.range(tf.size(origins)) + tf.gather(starts - (totals - counts), origins)
+        parts = tf.gather(self._table.replacements, places)
+        parts = tf.where(parts == ITSELF, tf.gather(characters, origins), parts)
+        splits = tf.gather(tf.concat([[0], totals], 0), decoded.row_splits)
+        return parts, origins, tf.cast(splits, tf.int64), tf.cast(decoded.row_starts(), tf.int32)
+
+    def _keep_special_tokens(self, decoded, patterns):
+        """Make "[MASK]" and the others, as written, words of their own."""
+        characters, row_of = decoded.values, decoded.value_rowids()
+        brackets = tf.cast(tf.where(characters == ord("["))[:, 0], tf.int32)
+        whole, opening, closing = (
+            self._table.pattern_id(pattern) for pattern in ((ITSELF,), (BLANK, ITSELF), (ITSELF, BLANK))
+        )
+        for token in SPECIAL_TOKENS:
+            span = tf.range(len(token))
+            windows = brackets[:, None] + span  # [brackets, letters]
+            inside = tf.minimum(windows, tf.size(characters) - 1)
+            is_token = tf.reduce_all(tf.gather(characters, inside) == [ord(letter) for letter in token], 1)
+            is_token &= tf.gather(row_of, inside[:, -1]) == tf.gather(row_of, brackets)
+            is_token &= windows[:, -1] < tf.size(characters)
+            found = tf.boolean_mask(windows, is_token)
+            updates = tf.zeros_like(found) + [opening, *[whole] * (len(token) - 2), closing]
+            patterns = tf.tensor_scatter_nd_update(patterns, tf.reshape(found, [-1, 1]), tf.reshape(updates, [-1]))
+        return patterns
+
+    def _without_long_words(self, words):
+        # Bytes are quickly counted and no fewer than characters. Only a special token starts with "[" and goes on.
+        suspects = tf.where(tf.strings.length(words) > self.max_word_length)
+        found = tf.gather_nd(words, suspects)
+        is_long = tf.strings.length(found, unit="UTF8_CHAR") > self.max_word_length
+        is_long &= tf.strings.substr(found, 0, 1) != "["
+        return tf.tensor_scatter_nd_update(words, suspects, tf.where(is_long, "[UNK]", found))
+
+    @staticmethod
+    def _opens_row(origins, first_character):
+        # The first part of a row may follow a part that is not a blank: the last one of the row before.
+        before = tf.concat([[-1], origins[:-1]], 0)
+        return tf.searchsorted(first_character, origins, "right") > tf.searchsorted(first_character, before, "right")

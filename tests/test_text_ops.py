@@ -1,0 +1,136 @@
+"""The tokenizer in the graph against the eager one, on the same texts."""
+
+import random
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from kbert.text.code_points import code_point_table
+from kbert.text.tokenizer import WordPieceTokenizer
+from kbert.text.vocabulary import SPECIAL_TOKENS
+
+tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow_text")
+from kbert.data.text_ops import GraphTokenizer  # noqa: E402
+
+LETTERS = [*"aeifsz.!?[]()$ßσςé中国豈①학에학", "İ", "ı", "\u1b44"]
+WORDS = ["the", "cat", "play", "##ing", "un", "##aff", "##able", "cafe", "café", "학교", "mask", "cls"]
+VOCABULARY = [*SPECIAL_TOKENS, *WORDS, *LETTERS, *(f"##{letter}" for letter in LETTERS)]
+SETTINGS = [
+    {},
+    {"lowercase": False},
+    {"strip_accents": False},
+    {"lowercase": False, "strip_accents": True},
+    {"split_chinese": False, "max_word_length": 4},
+    {"special_tokens_in_text": False},
+]
+PIECES = [
+    *SPECIAL_TOKENS,
+    *WORDS,
+    *LETTERS,
+    " ",
+    "\t",
+    "\0",
+    "\ufffd",
+    "\u00ad",
+    "\u0301",
+    "É",
+    "Ω",
+    "[MAS",
+    "K]",
+    "A" * 99,
+]
+
+
+def characters():
+    return (chr(code_point) for code_point in range(0x110000) if not 0xD800 <= code_point < 0xE000)
+
+
+def make(settings):
+    eager = WordPieceTokenizer(VOCABULARY, **settings)
+    graph = GraphTokenizer(eager)
+    signature = [tf.TensorSpec([None], tf.string)]
+    return eager, tf.function(graph.tokenize_with_offsets, input_signature=signature), graph
+
+
+@pytest.fixture(scope="module", params=SETTINGS, ids=str)
+def tokenizers(request):
+    return make(request.param)
+
+
+def assert_equal(eager, in_graph, texts):
+    token_ids, starts, ends = (ragged.to_list() for ragged in in_graph(tf.constant(texts)))
+    for text, row, *bounds in zip(texts, token_ids, starts, ends, strict=True):
+        packed = eager.pack(text)
+        assert row == packed.token_ids[1:-1], repr(text)
+        assert list(zip(*bounds, strict=True)) == packed.offsets[1:-1], repr(text)
+
+
+def test_mixed_texts(tokenizers):
+    draw = random.Random(3)
+    texts = ["", " ", *("".join(draw.choices(PIECES, k=draw.randint(1, 12))) for _ in range(400)), "[MASK", "]"]
+    assert_equal(*tokenizers[:2], texts)
+
+
+def test_every_code_point_in_a_word(tokenizers):
+    # One text holds many: an odd code point must not reach its neighbours.
+    texts = [character.join(("a ca", "t")) for character in characters()]
+    texts = ["".join(texts[start : start + 512]) for start in range(0, len(texts), 512)]
+    assert_equal(*tokenizers[:2], texts)
+
+
+@hypothesis.settings(max_examples=60, deadline=None, derandomize=True)
+@hypothesis.given(texts=st.lists(st.text(st.characters(exclude_categories=["Cs", "Mc"]), max_size=20), min_size=1))
+def test_any_texts(texts):
+    eager, in_graph, _ = _plain()
+    assert_equal(eager, in_graph, texts)
+
+
+_made = []
+
+
+def _plain():
+    if not _made:
+        _made.append(make({}))
+    return _made[0]
+
+
+def test_pack_and_truncate_like_the_eager_one():
+    eager, _, graph = _plain()
+    draw = random.Random(5)
+    for length in (5, 6, 9, 14, 40):
+        pairs = [
+            [" ".join(draw.choices(WORDS + ["[MASK]"], k=draw.randint(0, 9))) for _ in range(2)] for _ in range(23)
+        ]
+        firsts, seconds = zip(*pairs, strict=True)
+        for second in (None, seconds):
+            rows = graph.pack(tf.constant(firsts), second and tf.constant(second), length)
+            expected = [
+                eager.pack(first, second and second[index], max_sequence_length=length)
+                for index, first in enumerate(firsts)
+            ]
+            longest = max(len(row.token_ids) for row in expected)
+            for name, value in (("token_ids", "token_ids"), ("segment_ids", "segment_ids")):
+                lists = [getattr(row, value) + [0] * (longest - len(row.token_ids)) for row in expected]
+                assert rows[name].numpy().tolist() == lists
+            lengths = [len(row.token_ids) for row in expected]
+            assert rows["padding_mask"].numpy().tolist() == [[1] * n + [0] * (longest - n) for n in lengths]
+
+
+def test_no_room_is_refused():
+    with pytest.raises(ValueError, match="max_sequence_length=4 for 2 texts"):
+        _plain()[2].pack(tf.constant(["a"]), tf.constant(["b"]), 4)
+
+
+def test_the_graph_holds_core_ops_and_one_other():
+    operations = {operation.type for operation in _plain()[1].get_concrete_function().graph.get_operations()}
+    assert {name for name in operations if "ordpiece" in name or ">" in name} == {
+        "TFText>FastWordpieceTokenizeWithOffsets"
+    }
+    assert not {name for name in operations if "HashTable" in name or "Lookup" in name}
+
+
+def test_the_table_is_small_enough_for_a_graph():
+    table = code_point_table()
+    assert sum(array.nbytes for array in (table.pages, table.patterns, table.starts, table.replacements)) < 500_000
