@@ -12,8 +12,9 @@ _NO_LIMIT = 2**30  # Bytes; the limit in characters is checked here.
 class GraphTokenizer(tf.Module):
     """Split a tensor of strings into WordPiece tokens, with core TensorFlow ops and `FastWordpieceTokenizer`.
 
-    Decodes the text to code points, looks each up in a constant table, encodes, splits at blanks, and takes the longest
-    pieces of each word. No lookup table that needs initialising. Bytes that are not UTF-8 are left out.
+    A text of printable ASCII is lower-cased and split by the op as it is. Any other is decoded to code points; each is
+    looked up in a constant table, encoded again, split at blanks, and each word comes apart into its longest pieces. No
+    lookup table that needs initialising. Bytes that are not UTF-8 are left out.
 
     Args:
         tokenizer: `WordPieceTokenizer`, whose vocabulary and settings it takes.
@@ -33,12 +34,18 @@ class GraphTokenizer(tf.Module):
         self.special_tokens_in_text = tokenizer.special_tokens_in_text
         self.max_word_length = tokenizer.max_word_length
         self._table = code_point_table(tokenizer.lowercase, tokenizer.strip_accents, tokenizer.split_chinese)
-        self._wordpiece = tensorflow_text.FastWordpieceTokenizer(
-            tokenizer.vocabulary,
-            max_bytes_per_word=_NO_LIMIT,
-            token_out_type=tf.int32,
-            unknown_token="[UNK]",
-            no_pretokenization=True,
+        self.lowercase = tokenizer.lowercase
+        # A "[" may begin a special token, which the op does not know.
+        self._plain_pattern = r"[\t\n\r -Z\\-~]*" if tokenizer.special_tokens_in_text else r"[\t\n\r -~]*"
+        self._wordpiece, self._wordpiece_of_text = (
+            tensorflow_text.FastWordpieceTokenizer(
+                tokenizer.vocabulary,
+                max_bytes_per_word=limit,
+                token_out_type=tf.int32,
+                unknown_token="[UNK]",
+                no_pretokenization=words_only,
+            )
+            for words_only, limit in ((True, _NO_LIMIT), (False, tokenizer.max_word_length))
         )
 
     def tokenize(self, texts):
@@ -50,7 +57,7 @@ class GraphTokenizer(tf.Module):
         Returns:
             int32 ragged `[B, (tokens)]`.
         """
-        return self._pieces(texts)[0]
+        return self._each_its_way(texts, self._plain_pieces, lambda others: [self._pieces(others)[0]])[0]
 
     def tokenize_with_offsets(self, texts):
         """Return the token ids of each text and where each token stands in it, in characters.
@@ -61,25 +68,7 @@ class GraphTokenizer(tf.Module):
         Returns:
             Three int32 ragged `[B, (tokens)]`: token ids, starts, ends (exclusive).
         """
-        token_ids, (starts, ends), word_of_token, (words, parts, origins, first_character) = self._pieces(texts)
-        widths = 1 + sum(tf.cast(parts >= limit, tf.int32) for limit in (0x80, 0x800, 0x10000))  # UTF-8 bytes.
-        byte_starts = tf.cumsum(widths, exclusive=True)
-        before = tf.concat([[BLANK], parts[:-1]], 0)
-        is_first = (parts != BLANK) & ((before == BLANK) | self._opens_row(origins, first_character))
-        word_bytes = tf.gather(tf.boolean_mask(byte_starts, is_first), word_of_token)
-        ends = tf.where(
-            token_ids.values == self.special_token_ids["[UNK]"],
-            tf.gather(tf.strings.length(words), word_of_token),  # The word may have been replaced: too long.
-            ends,
-        )
-        first_part = tf.searchsorted(byte_starts, word_bytes + starts)
-        last_part = tf.searchsorted(byte_starts, word_bytes + ends) - 1
-        shift = tf.gather(first_character, token_ids.value_rowids())
-        return (
-            token_ids,
-            token_ids.with_values(tf.gather(origins, first_part) - shift),
-            token_ids.with_values(tf.gather(origins, last_part) + 1 - shift),
-        )
+        return self._each_its_way(texts, self._plain_pieces_with_offsets, self._pieces_with_offsets)
 
     def pack(self, first, second=None, max_sequence_length=512):
         """Build the model's rows out of texts or pairs, as `WordPieceTokenizer.pack` does, padded to the longest.
@@ -124,6 +113,43 @@ class GraphTokenizer(tf.Module):
             "segment_ids": segment_ids.to_tensor(),
             "padding_mask": tf.ones_like(token_ids).to_tensor(),
         }
+
+    def _each_its_way(self, texts, plain_way, other_way):
+        """Return the ragged tensors that `plain_way` gives of texts of plain ASCII and `other_way` of the others."""
+        is_plain = tf.strings.regex_full_match(texts, self._plain_pattern)
+        plain, other = tf.where(is_plain)[:, 0], tf.where(~is_plain)[:, 0]
+        order = tf.argsort(tf.concat([plain, other], 0))
+        parts = zip(plain_way(tf.gather(texts, plain)), other_way(tf.gather(texts, other)), strict=True)
+        return [tf.gather(tf.concat(pair, 0), order) for pair in parts]
+
+    def _plain_pieces(self, texts):
+        return [self._wordpiece_of_text.tokenize(tf.strings.lower(texts) if self.lowercase else texts)]
+
+    def _plain_pieces_with_offsets(self, texts):
+        texts = tf.strings.lower(texts) if self.lowercase else texts
+        token_ids, starts, ends = self._wordpiece_of_text.tokenize_with_offsets(texts)  # One byte, one character.
+        return [token_ids, tf.cast(starts, tf.int32), tf.cast(ends, tf.int32)]
+
+    def _pieces_with_offsets(self, texts):
+        token_ids, (starts, ends), word_of_token, (words, parts, origins, first_character) = self._pieces(texts)
+        widths = 1 + sum(tf.cast(parts >= limit, tf.int32) for limit in (0x80, 0x800, 0x10000))  # UTF-8 bytes.
+        byte_starts = tf.cumsum(widths, exclusive=True)
+        before = tf.concat([[BLANK], parts[:-1]], 0)
+        is_first = (parts != BLANK) & ((before == BLANK) | self._opens_row(origins, first_character))
+        word_bytes = tf.gather(tf.boolean_mask(byte_starts, is_first), word_of_token)
+        ends = tf.where(
+            token_ids.values == self.special_token_ids["[UNK]"],
+            tf.gather(tf.strings.length(words), word_of_token),  # The word may have been replaced: too long.
+            ends,
+        )
+        first_part = tf.searchsorted(byte_starts, word_bytes + starts)
+        last_part = tf.searchsorted(byte_starts, word_bytes + ends) - 1
+        shift = tf.gather(first_character, token_ids.value_rowids())
+        return [
+            token_ids,
+            token_ids.with_values(tf.gather(origins, first_part) - shift),
+            token_ids.with_values(tf.gather(origins, last_part) + 1 - shift),
+        ]
 
     def _pieces(self, texts):
         parts, origins, splits, first_character = self._normalize(texts)
