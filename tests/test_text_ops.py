@@ -12,6 +12,7 @@ from kbert.text.vocabulary import SPECIAL_TOKENS
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
+from kbert.data.plain_text import plain_text_pattern  # noqa: E402
 from kbert.data.text_ops import GraphTokenizer  # noqa: E402
 
 LETTERS = [*"aeifsz.!?[]()$ßσςé中国豈①학에학", "İ", "ı", "\u1b44"]
@@ -89,6 +90,16 @@ def test_plain_ascii_texts(tokenizers):
     texts[::3] = draw.choices(["\0 cafe\u0301", "학교", "", "é"], k=100)
     assert_equal(*tokenizers[:2], texts)
     assert tokenizers[2].tokenize(tf.constant(texts)).to_list() == tokenizers[0].encode_batch(texts)
+
+
+def test_every_character_of_the_basic_plane_as_a_text_of_its_own(tokenizers):
+    eager, _, graph = tokenizers
+    pattern = plain_text_pattern(eager.lowercase, eager.strip_accents, eager.split_chinese, True)
+    texts = [f"a{chr(code_point)}zςs" for code_point in range(0x10000) if not 0xD800 <= code_point < 0xE000]
+    num_plain = tf.reduce_sum(tf.cast(tf.strings.regex_full_match(texts, pattern), tf.int32))
+    assert num_plain > (40_000 if eager.split_chinese else 15_000)  # The quick way is worth having.
+    found = tf.data.Dataset.from_tensor_slices(texts).batch(4096).map(graph.tokenize)
+    assert [row for batch in found for row in batch.to_list()] == eager.encode_batch(texts)
 
 
 @hypothesis.settings(max_examples=60, deadline=None, derandomize=True)

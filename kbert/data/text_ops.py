@@ -3,18 +3,20 @@
 import tensorflow as tf
 import tensorflow_text
 
+from kbert.data.plain_text import plain_text_pattern
 from kbert.text.code_points import BLANK, ITSELF, PAGE_BITS, code_point_table
 from kbert.text.vocabulary import SPECIAL_TOKENS
 
+_LONGEST = max(map(len, SPECIAL_TOKENS))
 _NO_LIMIT = 2**30  # Bytes; the limit in characters is checked here.
 
 
 class GraphTokenizer(tf.Module):
     """Split a tensor of strings into WordPiece tokens, with core TensorFlow ops and `FastWordpieceTokenizer`.
 
-    A text of printable ASCII is lower-cased and split by the op as it is. Any other is decoded to code points; each is
-    looked up in a constant table, encoded again, split at blanks, and each word comes apart into its longest pieces. No
-    lookup table that needs initialising. Bytes that are not UTF-8 are left out.
+    A text of plain characters, such as ASCII, is lower-cased and given to the op as it is. Any other is decoded to code
+    points; each is looked up in a constant table, encoded again, split at blanks, and each word comes apart into its
+    longest pieces. No lookup table that needs initialising. Bytes that are not UTF-8 are left out.
 
     Args:
         tokenizer: `WordPieceTokenizer`, whose vocabulary and settings it takes.
@@ -35,8 +37,9 @@ class GraphTokenizer(tf.Module):
         self.max_word_length = tokenizer.max_word_length
         self._table = code_point_table(tokenizer.lowercase, tokenizer.strip_accents, tokenizer.split_chinese)
         self.lowercase = tokenizer.lowercase
-        # A "[" may begin a special token, which the op does not know.
-        self._plain_pattern = r"[\t\n\r -Z\\-~]*" if tokenizer.special_tokens_in_text else r"[\t\n\r -~]*"
+        self._plain_pattern = plain_text_pattern(
+            tokenizer.lowercase, tokenizer.strip_accents, tokenizer.split_chinese, tokenizer.special_tokens_in_text
+        )
         self._wordpiece, self._wordpiece_of_text = (
             tensorflow_text.FastWordpieceTokenizer(
                 tokenizer.vocabulary,
@@ -57,7 +60,8 @@ class GraphTokenizer(tf.Module):
         Returns:
             int32 ragged `[B, (tokens)]`.
         """
-        return self._each_its_way(texts, self._plain_pieces, lambda others: [self._pieces(others)[0]])[0]
+        is_plain = tf.strings.regex_full_match(texts, self._plain_pattern)
+        return self._each_its_way(texts, is_plain, self._plain_pieces, lambda others: [self._pieces(others)[0]])[0]
 
     def tokenize_with_offsets(self, texts):
         """Return the token ids of each text and where each token stands in it, in characters.
@@ -68,7 +72,9 @@ class GraphTokenizer(tf.Module):
         Returns:
             Three int32 ragged `[B, (tokens)]`: token ids, starts, ends (exclusive).
         """
-        return self._each_its_way(texts, self._plain_pieces_with_offsets, self._pieces_with_offsets)
+        is_plain = tf.strings.regex_full_match(texts, self._plain_pattern)
+        is_plain &= tf.strings.length(texts) == tf.strings.length(texts, "UTF8_CHAR")  # The op counts bytes.
+        return self._each_its_way(texts, is_plain, self._plain_pieces_with_offsets, self._pieces_with_offsets)
 
     def pack(self, first, second=None, max_sequence_length=512):
         """Build the model's rows out of texts or pairs, as `WordPieceTokenizer.pack` does, padded to the longest.
@@ -114,21 +120,22 @@ class GraphTokenizer(tf.Module):
             "padding_mask": tf.ones_like(token_ids).to_tensor(),
         }
 
-    def _each_its_way(self, texts, plain_way, other_way):
-        """Return the ragged tensors that `plain_way` gives of texts of plain ASCII and `other_way` of the others."""
-        is_plain = tf.strings.regex_full_match(texts, self._plain_pattern)
+    def _each_its_way(self, texts, is_plain, plain_way, other_way):
+        """Return the ragged tensors that `plain_way` gives of plain texts and `other_way` of the others."""
         plain, other = tf.where(is_plain)[:, 0], tf.where(~is_plain)[:, 0]
         order = tf.argsort(tf.concat([plain, other], 0))
         parts = zip(plain_way(tf.gather(texts, plain)), other_way(tf.gather(texts, other)), strict=True)
         return [tf.gather(tf.concat(pair, 0), order) for pair in parts]
 
     def _plain_pieces(self, texts):
-        return [self._wordpiece_of_text.tokenize(tf.strings.lower(texts) if self.lowercase else texts)]
+        return [self._wordpiece_of_text.tokenize(self._lower(texts))]
 
     def _plain_pieces_with_offsets(self, texts):
-        texts = tf.strings.lower(texts) if self.lowercase else texts
-        token_ids, starts, ends = self._wordpiece_of_text.tokenize_with_offsets(texts)  # One byte, one character.
+        token_ids, starts, ends = self._wordpiece_of_text.tokenize_with_offsets(self._lower(texts))
         return [token_ids, tf.cast(starts, tf.int32), tf.cast(ends, tf.int32)]
+
+    def _lower(self, texts):
+        return tf.strings.lower(texts, "utf-8") if self.lowercase else texts
 
     def _pieces_with_offsets(self, texts):
         token_ids, (starts, ends), word_of_token, (words, parts, origins, first_character) = self._pieces(texts)
@@ -183,21 +190,25 @@ class GraphTokenizer(tf.Module):
     def _keep_special_tokens(self, decoded, patterns):
         """Make "[MASK]" and the others, as written, words of their own."""
         characters, row_of = decoded.values, decoded.value_rowids()
+        letters = tf.constant([[ord(letter) for letter in token.ljust(_LONGEST)] for token in SPECIAL_TOKENS])
+        lengths = tf.constant([len(token) for token in SPECIAL_TOKENS])
         brackets = tf.cast(tf.where(characters == ord("["))[:, 0], tf.int32)
-        whole, opening, closing = (
-            self._table.pattern_id(pattern) for pattern in ((ITSELF,), (BLANK, ITSELF), (ITSELF, BLANK))
+        window = brackets[:, None] + tf.range(_LONGEST)  # [brackets, letters]
+        inside = tf.minimum(window, tf.size(characters) - 1)
+        in_text = (window == inside) & (tf.gather(row_of, inside) == tf.gather(row_of, brackets)[:, None])
+        found = tf.where(in_text, tf.gather(characters, inside), 0)
+        is_same = (found[:, None] == letters) | (letters == ord(" "))  # [brackets, tokens, letters]
+        which = tf.where(tf.reduce_all(is_same, 2))  # [found, 2]: a bracket and its token
+        window, length = tf.gather(window, which[:, 0]), tf.gather(lengths, which[:, 1])[:, None]
+        opening, whole, closing = (
+            self._table.pattern_id(pattern) for pattern in ((BLANK, ITSELF), (ITSELF,), (ITSELF, BLANK))
         )
-        for token in SPECIAL_TOKENS:
-            span = tf.range(len(token))
-            windows = brackets[:, None] + span  # [brackets, letters]
-            inside = tf.minimum(windows, tf.size(characters) - 1)
-            is_token = tf.reduce_all(tf.gather(characters, inside) == [ord(letter) for letter in token], 1)
-            is_token &= tf.gather(row_of, inside[:, -1]) == tf.gather(row_of, brackets)
-            is_token &= windows[:, -1] < tf.size(characters)
-            found = tf.boolean_mask(windows, is_token)
-            updates = tf.zeros_like(found) + [opening, *[whole] * (len(token) - 2), closing]
-            patterns = tf.tensor_scatter_nd_update(patterns, tf.reshape(found, [-1, 1]), tf.reshape(updates, [-1]))
-        return patterns
+        place = tf.range(_LONGEST)
+        updates = tf.where(place == 0, opening, tf.where(place == length - 1, closing, whole))  # [found, letters]
+        is_letter = place < length
+        return tf.tensor_scatter_nd_update(
+            patterns, tf.boolean_mask(window, is_letter)[:, None], tf.boolean_mask(updates, is_letter)
+        )
 
     def _without_long_words(self, words):
         # Bytes are quickly counted and no fewer than characters. Only a special token starts with "[" and goes on.
