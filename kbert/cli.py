@@ -37,13 +37,18 @@ def _parser():
 
     command = _add(commands, "vocab", _vocab, "learn a WordPiece vocabulary from a corpus")
     _add_corpus(command)
-    command.add_argument("--output", required=True, help="the vocab.txt, or with --extend the folder, to write")
+    command.add_argument("--output", required=True, help="the vocab.txt to write")
     command.add_argument("--size", type=int, default=16000, help="tokens at most (default: 16000)")
     command.add_argument("--cased", action="store_true", help="keep upper case and accents")
     command.add_argument("--keep-accents", action="store_true", help="lower-case, but keep accents; needed for Korean")
     command.add_argument("--limit-alphabet", type=int, default=3000, help="characters kept at most (default: 3000)")
+    command.add_argument("--min-frequency", type=int, default=2, help="a rarer piece is left out (default: 2)")
+    command.add_argument("--reserved", type=int, default=0, help="[unused] slots for words of one's own (default: 0)")
 
-    command.add_argument("--extend", metavar="MODEL", help="add the corpus's words to this preset or folder instead")
+    command = _add(commands, "extend", _extend, "add the words of a corpus to a model's vocabulary")
+    command.add_argument("model", help="preset or folder")
+    _add_corpus(command)
+    command.add_argument("--output", required=True, help="the folder to write")
     command.add_argument("--max-words", type=int, default=1000, help="words added at most (default: 1000)")
     command.add_argument("--min-frequency", type=int, default=2, help="a rarer word is left out (default: 2)")
 
@@ -115,9 +120,6 @@ def _read(arguments):
 def _vocab(arguments):
     from kbert.text.vocabulary import learn_vocabulary, write_vocabulary
 
-    if arguments.extend:
-        return _extend(arguments)
-
     class Texts:
         def __iter__(self):
             return (document.text for document in _read(arguments))
@@ -129,6 +131,7 @@ def _vocab(arguments):
         strip_accents=False if arguments.keep_accents else None,
         min_frequency=arguments.min_frequency,
         limit_alphabet=arguments.limit_alphabet,
+        reserved=arguments.reserved,
     )
     write_vocabulary(tokens, arguments.output)
     print(f"{arguments.output}: {len(tokens):,} tokens")
@@ -139,10 +142,10 @@ def _extend(arguments):
     from kbert.models.resize import resize_vocabulary
     from kbert.text.extend import extend_tokenizer, find_domain_words
 
-    checkpoint = load_checkpoint(arguments.extend)
+    checkpoint = load_checkpoint(arguments.model)
     if checkpoint.missing_parts:
         raise ValueError(
-            f"A model to extend must be whole. Received: {arguments.extend} without {checkpoint.missing_parts}."
+            f"A model to extend must be whole. Received: {arguments.model} without {checkpoint.missing_parts}."
         )
     tokenizer = checkpoint.tokenizer
     texts = (document.text for document in _read(arguments))
