@@ -6,13 +6,14 @@ import numpy as np
 LENGTH_STEP = 32
 
 
-def pack_rows(tokenizer, texts, max_sequence_length):
+def pack_rows(tokenizer, texts, max_sequence_length=None, truncate=False):
     """Tokenise texts or pairs and refuse the ones no model can answer.
 
     Args:
         tokenizer: `WordPieceTokenizer`.
         texts: list of str, or of (first, second) pairs of str.
-        max_sequence_length: int, the model's.
+        max_sequence_length: int, the model's; None to refuse no length.
+        truncate: bool. True: cut a longer text instead of refusing it; see `WordPieceTokenizer.pack`.
 
     Returns:
         list of `PackedText`.
@@ -28,8 +29,8 @@ def pack_rows(tokenizer, texts, max_sequence_length):
                 raise TypeError(f"A text must be a string. Received: {type(part).__name__}.")
             if not part.strip():
                 raise ValueError("A text must have at least one word. Received: an empty text. Write a sentence.")
-        row = tokenizer.pack(*parts)
-        if len(row.token_ids) > max_sequence_length:
+        row = tokenizer.pack(*parts, max_sequence_length=max_sequence_length if truncate else None)
+        if max_sequence_length is not None and len(row.token_ids) > max_sequence_length:
             raise ValueError(
                 f"A text must have at most {max_sequence_length} tokens, [CLS] and [SEP] included. "
                 f"Received: {len(row.token_ids)} tokens. Shorten it, or ask part by part."
@@ -68,3 +69,9 @@ def softmax(logits):
     """Return float64 probabilities over the last axis."""
     exponentials = np.exp(logits.astype("float64") - logits.max(-1, keepdims=True))
     return exponentials / exponentials.sum(-1, keepdims=True)
+
+
+def log_softmax(logits):
+    """Return float64 log probabilities over the last axis."""
+    shifted = logits.astype("float64") - logits.max(-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))

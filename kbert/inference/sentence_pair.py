@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from kbert.inference.rows import batch_rows, pack_rows, softmax
+from kbert.inference.slots import BATCH_SIZE
 from kbert.inference.source import open_source
 
 
@@ -28,17 +29,20 @@ class SentencePair:
     logic: an unrelated sentence on the same topic often passes as a continuation.
 
     Args:
-        source: preset name such as "kbert-small-en", checkpoint folder, `Checkpoint`, or a `BertPretrainer`.
-        tokenizer: `WordPieceTokenizer`, with a `BertPretrainer` only.
+        source: preset name such as "kbert-small-en", checkpoint folder, `Checkpoint`, a `BertPretrainer`, or a
+            callable; see `kbert.inference.source.Source`.
+        tokenizer: `WordPieceTokenizer`, with a model or callable only.
+        max_sequence_length: int, the longest row; None for the model's own. A callable needs it.
 
     Raises:
         FileNotFoundError: no such preset or folder.
         ValueError: the checkpoint has no trained pooler or next-sentence head.
     """
 
-    def __init__(self, source, tokenizer=None):
-        self.model, self.tokenizer = open_source(source, tokenizer, needs=("pooler", "nsp"))
-        self.max_sequence_length = self.model.backbone.config.max_sequence_length
+    def __init__(self, source, tokenizer=None, max_sequence_length=None):
+        self.source = open_source(source, tokenizer, ("pooler", "nsp"), max_sequence_length)
+        self.tokenizer = self.source.tokenizer
+        self.max_sequence_length = self.source.max_sequence_length
 
     def __call__(self, first, second):
         """Return the verdict on one pair, or on two equally long lists of texts.
@@ -56,8 +60,13 @@ class SentencePair:
         single = isinstance(first, str)
         pairs = [(first, second)] if single else list(zip(first, second, strict=True))
         rows = pack_rows(self.tokenizer, pairs, self.max_sequence_length)
-        inputs = batch_rows(rows, self.tokenizer.special_token_ids["[PAD]"], self.max_sequence_length)
-        inputs["mask_positions"] = np.zeros((len(rows), 1), "int32")  # The other head's input: any place will do.
-        logits = np.asarray(self.model.predict_on_batch(inputs)["nsp"])  # [B, 2]
-        verdicts = [PairVerdict(follows=float(follows), random=float(random)) for follows, random in softmax(logits)]
+        verdicts = []
+        for start in range(0, len(rows), BATCH_SIZE):
+            batch = rows[start : start + BATCH_SIZE]
+            inputs = batch_rows(batch, self.tokenizer.special_token_ids["[PAD]"], self.max_sequence_length)
+            inputs["mask_positions"] = np.zeros((len(batch), 1), "int32")  # The other head's input: any place will do.
+            (logits,) = self.source.predict(inputs, "nsp")  # [B, 2]
+            verdicts += [
+                PairVerdict(follows=float(follows), random=float(random)) for follows, random in softmax(logits)
+            ]
         return verdicts[0] if single else verdicts

@@ -1,0 +1,46 @@
+"""A random model small enough to ask many times, and what it says, read off it one row at a time."""
+
+import keras
+import numpy as np
+
+from kbert.config import BertConfig
+from kbert.models import BertBackbone, BertPretrainer
+from kbert.text.tokenizer import WordPieceTokenizer
+from kbert.text.vocabulary import SPECIAL_TOKENS
+
+WORDS = ["the", "cat", "sat", "on", "a", "mat", "dog", "ran", "##s", "##ning", "학교", "##에", ".", ",", "home"]
+TOKENS = [*SPECIAL_TOKENS, *WORDS]
+MASK_ID = TOKENS.index("[MASK]")
+CONFIG = BertConfig(
+    vocabulary_size=len(TOKENS),
+    num_layers=5,
+    num_heads=3,
+    hidden_dim=12,
+    intermediate_dim=22,
+    max_sequence_length=40,
+    initializer_stddev=0.5,
+)
+
+
+def make_tokenizer():
+    return WordPieceTokenizer(TOKENS, strip_accents=False)
+
+
+def make_model(**config_changes):
+    keras.utils.set_random_seed(5)
+    return BertPretrainer(BertBackbone(CONFIG.replace(**config_changes)))
+
+
+def read_log_probabilities(model, token_ids):
+    """Float64 `[T, V]` of one row, or `[B, T, V]` of several of one length, without padding."""
+    token_ids = np.array(token_ids, "int32")
+    rows = np.atleast_2d(token_ids)
+    inputs = {
+        "token_ids": rows,
+        "segment_ids": np.zeros_like(rows),
+        "padding_mask": np.ones_like(rows),
+        "mask_positions": np.tile(np.arange(rows.shape[1], dtype="int32"), (len(rows), 1)),
+    }
+    logits = keras.ops.convert_to_numpy(model(inputs, training=False)["mlm"]).astype("float64")
+    log_probabilities = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    return log_probabilities if token_ids.ndim == 2 else log_probabilities[0]
