@@ -1,0 +1,141 @@
+"""The answers transformers gives for the same folder: 200 sentences, each layer, each token."""
+
+import json
+import re
+from pydoc_data.topics import topics
+
+import keras
+import numpy as np
+import pytest
+from tiny_model import TOKENS, WORDS, make_model, make_tokenizer
+
+from kbert.convert import load_checkpoint, save_checkpoint
+from kbert.inference import EmbedText, FillMask, extract_features
+
+transformers = pytest.importorskip("transformers")
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkpoint")
+    save_checkpoint(make_model(), make_tokenizer(), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def checkpoint(folder):
+    return load_checkpoint(folder)
+
+
+@pytest.fixture(scope="module")
+def their_tokenizer(folder):
+    return transformers.BertTokenizerFast.from_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def their_hidden_states(folder, their_tokenizer):
+    model = transformers.BertModel.from_pretrained(folder, output_hidden_states=True).eval()
+
+    def answer(*texts, **options):
+        inputs = their_tokenizer(*texts, return_tensors="pt", **options)
+        with torch.no_grad():
+            states = model(**inputs).hidden_states
+        return inputs["input_ids"][0].tolist(), [state[0].numpy() for state in states]
+
+    return answer
+
+
+def compare_fill_mask(folder, checkpoint, sentences, top_k):
+    theirs = transformers.pipeline(
+        "fill-mask",
+        model=transformers.BertForMaskedLM.from_pretrained(folder),
+        tokenizer=transformers.BertTokenizerFast.from_pretrained(folder),
+    )
+    for sentence, masks in zip(sentences, FillMask(checkpoint)(sentences, top_k=top_k), strict=True):
+        expected = theirs(sentence, top_k=top_k)
+        expected = [expected] if len(masks) == 1 else expected  # A list a mask, but for one mask the list itself.
+        for mask, rows in zip(masks, expected, strict=True):
+            probabilities = [candidate.probability for candidate in mask.candidates]
+            np.testing.assert_allclose(probabilities, [row["score"] for row in rows], atol=1e-5)
+            ours, scores = [candidate.token_id for candidate in mask.candidates], [row["score"] for row in rows]
+            for place, row in enumerate(rows):
+                # Scores closer than float32 tells apart may stand either way round.
+                same = [token for token, score in zip(ours, scores, strict=True) if abs(score - scores[place]) < 1e-6]
+                assert row["token"] == ours[place] or row["token"] in same
+
+
+def test_200_sentences_with_random_weights(folder, checkpoint):
+    generator = np.random.default_rng(3)
+    words = [*(word.removeprefix("##") for word in WORDS), "Cats", "zebra", "[MASK]"]
+    sentences = []
+    for _ in range(200):
+        sentence = generator.choice(words, generator.integers(1, 30)).tolist()
+        sentence.insert(generator.integers(len(sentence) + 1), "[MASK]")
+        sentences.append(" ".join(sentence))
+    assert sum(sentence.count("[MASK]") > 1 for sentence in sentences) > 50
+    compare_fill_mask(folder, checkpoint, sentences, top_k=len(TOKENS))
+
+
+def english_sentences(count):
+    """Sentences of Python's own manual with one word masked."""
+    generator = np.random.default_rng(7)
+    for text in topics.values():
+        for sentence in re.split(r"(?<=[.!?])\s+", text):
+            words = sentence.split(" ")
+            if 8 <= len(words) <= 40 and sentence[0].isupper() and sentence.isascii() and count:
+                words[generator.integers(len(words))] = "[MASK]"
+                count -= 1
+                yield " ".join(words)
+
+
+def test_200_sentences_with_the_preset():
+    from kbert.convert.huggingface import find_checkpoint
+
+    sentences = list(english_sentences(200))
+    assert len(set(sentences)) == 200
+    compare_fill_mask(find_checkpoint("kbert-small-en"), load_checkpoint("kbert-small-en"), sentences, top_k=5)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize("layers", ["embeddings", "last", "second_to_last", "sum_last_four", "concat_last_four"])
+def test_vectors_are_their_layers_pooled(checkpoint, their_hidden_states, layers, pooling):
+    texts = ["the cat sat.", "a dog ran home on the mat, the cat ran", ("the dogs", "학교에 sat home.")]
+    expected = []
+    for text in texts:
+        _, states = their_hidden_states(*([text] if isinstance(text, str) else text))
+        combined = {
+            "embeddings": states[0],
+            "last": states[5],
+            "second_to_last": states[4],
+            "sum_last_four": states[2] + states[3] + states[4] + states[5],
+            "concat_last_four": np.concatenate(states[2:], axis=-1),
+        }[layers]
+        expected.append(combined.mean(0) if pooling == "mean" else combined[0])
+    embed = EmbedText(checkpoint, layers=layers, pooling=pooling)
+    np.testing.assert_allclose(embed(texts), expected, atol=1e-5)
+    np.testing.assert_allclose(embed(texts[2]), expected[2], atol=1e-5)
+
+
+def test_features_have_googles_layout_and_their_numbers(checkpoint, their_hidden_states, their_tokenizer):
+    lines = ["The cats sat .\n", "the dog ||| ran home, 학교에\n", "\n", "a ||| b ||| the cat", "cat " * 30, "a |||"]
+    written = [json.loads(json.dumps(row)) for row in extract_features(checkpoint, lines, (-1, -3), None, 17)]
+    assert [row["linex_index"] for row in written] == list(range(6))
+    for line, row in zip(lines, written, strict=True):
+        parts = line.strip().rsplit(" ||| ", 1)
+        token_ids, states = their_hidden_states(*parts, truncation="longest_first", max_length=17)
+        assert [feature["token"] for feature in row["features"]] == their_tokenizer.convert_ids_to_tokens(token_ids)
+        for position, feature in enumerate(row["features"]):
+            assert [layer["index"] for layer in feature["layers"]] == [-1, -3]
+            for layer, state in zip(feature["layers"], (states[5], states[3]), strict=True):
+                np.testing.assert_allclose(layer["values"], state[position], atol=1.1e-5)
+                assert all(value == round(value, 6) for value in layer["values"])
+
+
+def test_other_weights_give_other_answers(folder):
+    """The comparison can fail."""
+    checkpoint = load_checkpoint(folder)
+    bias = checkpoint.model.mlm_head.bias
+    bias.assign(keras.ops.convert_to_numpy(bias) + np.linspace(0, 1e-2, len(TOKENS)))
+    with pytest.raises(AssertionError):
+        compare_fill_mask(folder, checkpoint, ["the cat [MASK]", "[MASK] ran"], top_k=len(TOKENS))
