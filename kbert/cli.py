@@ -1,14 +1,11 @@
 """The `kbert` command."""
 
 import argparse
-import dataclasses
-import json
 import pathlib
 import sys
 
-from kbert.quiet_start import without_native_notes
-
-DEFAULT_MODEL = "kbert-small-en"
+from kbert.cli_questions import DEFAULT_MODEL, add_questions
+from kbert.quiet_start import load_keras
 
 
 def main(argv=None):
@@ -25,15 +22,7 @@ def _parser():
     parser = argparse.ArgumentParser(prog="kbert", description="BERT for Keras 3: ask, show, and make vocabularies.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    command = _add(commands, "fill-mask", _fill_mask, "fill each [MASK] in a text")
-    command.add_argument("text", help='a text with [MASK], e.g. "The cat sits on the [MASK]."')
-    command.add_argument("--top-k", type=int, default=5, help="answers a mask (default: 5)")
-    _add_model(command)
-
-    command = _add(commands, "pair", _pair, "tell whether the second text follows the first")
-    command.add_argument("first", help="the first text")
-    command.add_argument("second", help="the text that may follow it")
-    _add_model(command)
+    add_questions(commands, _add)
 
     command = _add(commands, "vocab", _vocab, "learn a WordPiece vocabulary from a corpus")
     _add_corpus(command)
@@ -74,41 +63,10 @@ def _add(commands, name, run, text):
     return command
 
 
-def _add_model(command):
-    command.add_argument("--model", default=DEFAULT_MODEL, help=f"preset or folder (default: {DEFAULT_MODEL})")
-    command.add_argument("--json", action="store_true", help="print JSON")
-
-
 def _add_corpus(command):
     command.add_argument("corpus", nargs="+", help="text, JSON lines or WikiExtractor files, folders, patterns")
     command.add_argument("--language", choices=("en", "ko"), default="en", help="of the sentences (default: en)")
     command.add_argument("--text-key", default="text", help="field of a JSON line with the text (default: text)")
-
-
-def _fill_mask(arguments):
-    _load_keras()
-    from kbert.inference import FillMask
-
-    masks = FillMask(arguments.model)(arguments.text, top_k=arguments.top_k)
-    if arguments.json:
-        print(json.dumps([dataclasses.asdict(mask) for mask in masks], ensure_ascii=False, indent=2))
-        return
-    for number, mask in enumerate(masks, start=1):
-        if len(masks) > 1:
-            print(f"mask {number}")
-        for candidate in mask.candidates:
-            print(f"{candidate.probability:6.1%}  {candidate.word:<14}  {candidate.text}")
-
-
-def _pair(arguments):
-    _load_keras()
-    from kbert.inference import SentencePair
-
-    verdict = SentencePair(arguments.model)(arguments.first, arguments.second)
-    if arguments.json:
-        print(json.dumps(dataclasses.asdict(verdict)))
-        return
-    print(f"{verdict.follows:6.1%}  follows\n{verdict.random:6.1%}  random")
 
 
 def _read(arguments):
@@ -171,7 +129,7 @@ def _corpus(arguments):
 
 
 def _convert(arguments):
-    _load_keras()
+    load_keras()
     from kbert.convert import load_checkpoint, save_checkpoint
 
     checkpoint = load_checkpoint(arguments.source)
@@ -184,13 +142,8 @@ def _convert(arguments):
     print(f"{arguments.destination}: {checkpoint.model.count_params():,} parameters, {arguments.dtype}")
 
 
-def _load_keras():
-    with without_native_notes():
-        import keras  # noqa: F401
-
-
 def _demo(arguments):
-    _load_keras()
+    load_keras()
     try:
         from demo.app import main as serve
     except ModuleNotFoundError as error:

@@ -22,3 +22,9 @@ def without_native_notes():
         os.dup2(kept, 2)
         os.close(kept)
         os.close(nowhere)
+
+
+def load_keras():
+    """Import Keras and its backend without such notes."""
+    with without_native_notes():
+        import keras  # noqa: F401
