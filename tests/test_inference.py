@@ -123,6 +123,15 @@ def test_pair_probabilities_and_their_polarity(sentence_pair, model, tokenizer):
     assert sentence_pair([first, second], [second, first])[0].follows == pytest.approx(verdict.follows, abs=1e-6)
 
 
+def test_more_pairs_than_a_batch_keep_their_places(sentence_pair):
+    firsts, seconds = ["the cat sat.", "a dog"] * 20, ["home"] * 39 + ["the mat ran on the dog."]
+    verdicts = sentence_pair(firsts, seconds)
+    assert len(verdicts) == 40
+    for place in (1, 38, 39):
+        assert verdicts[place].follows == pytest.approx(sentence_pair(firsts[place], seconds[place]).follows, abs=1e-6)
+    assert verdicts[37].follows != pytest.approx(verdicts[39].follows, abs=1e-4)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

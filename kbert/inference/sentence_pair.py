@@ -26,7 +26,8 @@ class SentencePair:
     """Judge whether one text continues another, by next-sentence prediction.
 
     The model was trained to tell a true continuation from a text of another document. It has learnt topic more than
-    logic: an unrelated sentence on the same topic often passes as a continuation.
+    logic: an unrelated sentence on the same topic often passes as a continuation. Read a high `follows` with caution;
+    it is no proof that the one text leads to the other.
 
     Args:
         source: preset name such as "kbert-small-en", checkpoint folder, `Checkpoint`, a `BertPretrainer`, or a
