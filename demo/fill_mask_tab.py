@@ -16,6 +16,9 @@ EXAMPLES = [
     "The band released their second [MASK] in 1994.",
 ]
 
+# Bounds the work of one question: each mask of a text that is longer than the model takes a pass of its own.
+MAX_MASKS = 20
+
 # Replaces what is selected in the box, or inserts at the cursor.
 INSERT_MASK = """(text) => {
   const box = document.querySelector("#fill-mask-text textarea");
@@ -30,21 +33,27 @@ def build_tab(fill_mask):
         fill_mask: `kbert.inference.FillMask`, or any callable with its signature.
     """
 
+    def ask_model(text, top_k):
+        check_texts(text)
+        if text.count("[MASK]") > MAX_MASKS:
+            raise ValueError(
+                f"A text must have at most {MAX_MASKS} masks. Received: {text.count('[MASK]')} masks. Ask part by part."
+            )
+        return fill_mask(text, top_k)
+
     @answer_on_page
     def show(text, top_k):
-        check_texts(text)
         return answer_card(
             *(
                 marked_excerpt(text, mask.start, mask.end)
                 + bar_list((candidate.word, candidate.probability) for candidate in mask.candidates)
-                for mask in fill_mask(text, top_k)
+                for mask in ask_model(text, top_k)
             )
         )
 
     def answer(text: str, top_k: int = 5) -> list[dict]:
         """The most probable words for each [MASK] of a text."""
-        check_texts(text)
-        return [dataclasses.asdict(mask) for mask in fill_mask(text, top_k)]
+        return [dataclasses.asdict(mask) for mask in ask_model(text, top_k)]
 
     with gr.Row(elem_classes="kb-tab"):
         with gr.Column(elem_classes="kb-question"):

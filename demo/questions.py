@@ -6,7 +6,8 @@ import gradio as gr
 
 from demo.bars import refusal_card
 
-# Bounds what the tokenizer reads; the model's own limit, in tokens, is far lower.
+# Bounds what the tokenizer reads. The model reads less: a pair must fit it, and of a longer text with masks it reads
+# the words round each mask.
 MAX_CHARACTERS = 10_000
 
 # Every question waits in one queue: a forward pass already takes all cores, and two would only slow each other down.

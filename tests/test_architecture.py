@@ -26,7 +26,10 @@ MAY_IMPORT = {
     "kbert.inference": {"kbert.config", "kbert.models", "kbert.text", "kbert.convert"},
     "kbert.data": {"kbert.text"},
     "kbert.quiet_start": set(),
-    "kbert.cli": {"kbert.quiet_start", "kbert.text", "kbert.models", "kbert.convert", "kbert.inference", "demo"},
+    "kbert.cli": {
+        "kbert.quiet_start", "kbert.cli_questions", "kbert.text", "kbert.models", "kbert.convert", "demo",
+    },
+    "kbert.cli_questions": {"kbert.quiet_start", "kbert.inference"},
     "kbert": set(),
     "demo": {"kbert", "kbert.inference", "kbert.convert"},
     "training": {

@@ -15,7 +15,7 @@ import pytest
 
 from demo.app import main
 from demo.bars import bar_list, marked_excerpt
-from demo.fill_mask_tab import EXAMPLES
+from demo.fill_mask_tab import EXAMPLES, MAX_MASKS
 from demo.questions import MAX_CHARACTERS
 from demo.sentence_pair_tab import PAIRS
 from kbert import BertBackbone, BertConfig, BertPretrainer, FillMask, SentencePair, learn_vocabulary, save_checkpoint
@@ -136,6 +136,13 @@ def test_example_with_two_masks_gets_two_lists_of_the_asked_length(page, fill_ma
     assert page.locator(".kb-excerpt mark").count() == page.locator(".kb-bars:visible").count() == 2
 
 
+def test_a_text_longer_than_the_model_is_filled_at_each_of_its_masks(page, fill_mask):
+    text = "[MASK] " + "The river flows into the city. " * 30 + "He studied [MASK]."
+    text_box(page).fill(text)
+    text_box(page).press("Enter")
+    expect_bars(page, candidates(fill_mask(text, 5)))
+
+
 def test_insert_mask_replaces_the_selected_word(page):
     from playwright.sync_api import expect
 
@@ -151,6 +158,7 @@ def test_refusals_are_sentences_on_the_page(page):
     for text, sentence in {
         "No word is missing": "A text must hold at least one [MASK].",
         " ": "A text must have at least one word.",
+        "[MASK] " * (MAX_MASKS + 1): "A text must have at most 20 masks. Received: 21 masks.",
         "long " * MAX_CHARACTERS: "A text must have at most 10,000 characters.",
     }.items():
         text_box(page).fill(text)

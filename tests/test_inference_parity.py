@@ -1,4 +1,4 @@
-"""The answers transformers gives for the same folder: 200 sentences, each layer, each token."""
+"""The answers transformers gives for the same folder: 200 sentences, targets, pairs, scores, each layer, each token."""
 
 import json
 import re
@@ -10,7 +10,8 @@ import pytest
 from tiny_model import TOKENS, WORDS, make_model, make_tokenizer
 
 from kbert.convert import load_checkpoint, save_checkpoint
-from kbert.inference import EmbedText, FillMask, extract_features
+from kbert.convert.huggingface import find_checkpoint
+from kbert.inference import EmbedText, FillMask, ScoreText, SentencePair, extract_features
 
 transformers = pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")
@@ -90,11 +91,59 @@ def english_sentences(count):
 
 
 def test_200_sentences_with_the_preset():
-    from kbert.convert.huggingface import find_checkpoint
-
     sentences = list(english_sentences(200))
     assert len(set(sentences)) == 200
     compare_fill_mask(find_checkpoint("kbert-small-en"), load_checkpoint("kbert-small-en"), sentences, top_k=5)
+
+
+def test_targets_of_one_piece(folder, checkpoint, their_tokenizer):
+    theirs = transformers.pipeline(
+        "fill-mask", model=transformers.BertForMaskedLM.from_pretrained(folder), tokenizer=their_tokenizer
+    )
+    words = ["mat", "home", "cat", "학교", "##s", "dog"]
+    for sentence in ("The  cat [MASK] on a mat.", "[MASK]", "학교에 dog, [MASK] ran"):
+        expected = theirs(sentence, targets=words, top_k=len(words))
+        (mask,) = FillMask(checkpoint)(sentence, targets=words)
+        assert [candidate.token_id for candidate in mask.candidates] == [row["token"] for row in expected]
+        scores = [row["score"] for row in expected]
+        np.testing.assert_allclose([candidate.probability for candidate in mask.candidates], scores, atol=1e-5)
+
+
+def test_pairs(folder, checkpoint, their_tokenizer):
+    model = transformers.BertForNextSentencePrediction.from_pretrained(folder).eval()
+    pairs = [("the cat sat.", "a dog ran home"), ("학교에", "the"), ("the mat, a dog ran home on the mat.", "cats")]
+    for pair, verdict in zip(pairs, SentencePair(checkpoint)(*zip(*pairs, strict=True)), strict=True):
+        with torch.no_grad():
+            logits = model(**their_tokenizer(*pair, return_tensors="pt")).logits[0]
+        follows, random = logits.softmax(-1).tolist()  # Their label 0 is "is the next sentence".
+        assert (verdict.follows, verdict.random) == pytest.approx((follows, random), abs=1e-5)
+
+
+def compare_scores(folder, checkpoint, texts):
+    """The loop of Salazar et al.: one row with one mask a pass."""
+    model = transformers.BertForMaskedLM.from_pretrained(folder).eval()
+    tokenizer = transformers.BertTokenizerFast.from_pretrained(folder)
+    for text, score in zip(texts, ScoreText(checkpoint)(texts), strict=True):
+        inputs = tokenizer(text, return_tensors="pt")
+        ids, expected = inputs["input_ids"][0].clone(), []
+        for position in range(1, len(ids) - 1):
+            masked = ids.clone()
+            masked[position] = tokenizer.mask_token_id
+            with torch.no_grad():
+                logits = model(**inputs | {"input_ids": masked[None]}).logits[0, position]
+            expected.append(-logits.double().log_softmax(-1)[ids[position]].item())
+        assert [token.token for token in score.tokens] == tokenizer.convert_ids_to_tokens(ids[1:-1].tolist())
+        np.testing.assert_allclose([token.surprise for token in score.tokens], expected, atol=1e-4)
+        assert score.log_likelihood == pytest.approx(-sum(expected), rel=1e-5)
+        assert score.perplexity == pytest.approx(np.exp(np.mean(expected)), rel=1e-4)
+
+
+def test_scores_with_random_weights(folder, checkpoint):
+    compare_scores(folder, checkpoint, ["the cats ran home.", "학교에 zebra", "a mat, a dog, a cat on the mat"])
+
+
+def test_scores_with_the_preset():
+    compare_scores(find_checkpoint("kbert-small-en"), load_checkpoint("kbert-small-en"), list(english_sentences(2)))
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])

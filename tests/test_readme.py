@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+import kbert
+
 ROOT = pathlib.Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, flags=re.DOTALL)
@@ -73,6 +75,15 @@ def test_the_tree_names_what_exists():
     tree = next(block for language, block in BLOCKS if language == "text" and "kbert/config.py" in block)
     for line in tree.splitlines():
         assert (ROOT / line.split()[0]).exists(), line
+
+
+def test_the_questions_are_commands_and_names():
+    rows = re.findall(r"\| `kbert ([\w-]+)` \| `kbert\.(\w+)` \|", README)
+    assert len(rows) == 5
+    text = subprocess.run([sys.executable, "-m", "kbert.cli", "--help"], capture_output=True, text=True).stdout
+    for command, name in rows:
+        assert re.search(rf"^ +{command} ", text, flags=re.MULTILINE), command
+        assert name in kbert.__all__
 
 
 def test_links_and_pictures_exist():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from tiny_model import CONFIG, TOKENS, make_model, make_tokenizer
 
+from kbert.convert import load_checkpoint, save_checkpoint
 from kbert.inference import EmbedText, FillMask, ScoreText, SentencePair
 from kbert.inference.source import open_source
 
@@ -32,23 +33,34 @@ def as_callable(model):
     return answer
 
 
-def answers(source, **settings):
-    fill_mask = FillMask(source, make_tokenizer(), **settings)
+def answers(source, *settings):
+    fill_mask = FillMask(source, *settings)
     yield [c.probability for mask in fill_mask("the [MASK] ran [MASK]", top_k=20) for c in mask.candidates]
     yield [c.probability for c in fill_mask("the [MASK]", targets=["dogs", "cat"])[0].candidates]
     yield [filling.log_probability for filling in fill_mask.jointly("the [MASK] ran [MASK]")]
-    verdict = SentencePair(source, make_tokenizer(), **settings)("the cat ran", "a dog sat.")
+    verdict = SentencePair(source, *settings)("the cat ran", "a dog sat.")
     yield [verdict.follows, verdict.random]
-    yield [token.surprise for token in ScoreText(source, make_tokenizer(), **settings)("the cat ran home").tokens]
+    yield [token.surprise for token in ScoreText(source, *settings)("the cat ran home").tokens]
 
 
 def test_a_callable_answers_as_its_model(model, as_callable):
-    for ours, theirs in zip(answers(model), answers(as_callable, max_sequence_length=40), strict=True):
+    for ours, theirs in zip(answers(model, make_tokenizer()), answers(as_callable, make_tokenizer(), 40), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
     for layers in ("embeddings", "last", "sum_last_four"):
         expected = EmbedText(model, make_tokenizer(), layers=layers)("the cat ran")
         embed = EmbedText(as_callable, make_tokenizer(), 40, layers=layers)
         np.testing.assert_allclose(embed("the cat ran"), expected, atol=1e-5)
+
+
+def test_a_folder_and_a_checkpoint_answer_as_their_model(model, tmp_path):
+    save_checkpoint(model, make_tokenizer(), tmp_path)
+    everything = list(answers(model, make_tokenizer()))
+    for source in (str(tmp_path), tmp_path, load_checkpoint(tmp_path)):
+        for ours, theirs in zip(answers(source), everything, strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-5)
+        np.testing.assert_allclose(
+            EmbedText(source)("the cat ran"), EmbedText(model, make_tokenizer())("the cat ran"), atol=1e-5
+        )
 
 
 def test_the_last_layer_needs_only_sequence_output(as_callable):
@@ -67,15 +79,25 @@ def test_a_saved_model_answers_as_the_model_it_was_made_from(model, tmp_path):
 
     model.export(tmp_path / "saved", verbose=False)
     loaded = tf.saved_model.load(str(tmp_path / "saved"))
-    for ours, theirs in zip(answers(model), answers(loaded.serve, max_sequence_length=40), strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-5)
     signature = loaded.signatures["serving_default"]
 
     def call_signature(inputs):
         return signature(**{name: tf.constant(value) for name, value in inputs.items()})
 
-    for ours, theirs in zip(answers(model), answers(call_signature, max_sequence_length=40), strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    expected = list(answers(model, make_tokenizer()))
+    for source in (loaded.serve, call_signature):
+        for ours, theirs in zip(answers(source, make_tokenizer(), 40), expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="exports under TensorFlow")
+def test_a_saved_encoder_embeds_as_the_model_it_was_made_from(model, tmp_path):
+    import tensorflow as tf
+
+    model.backbone.export(tmp_path / "saved", verbose=False)
+    embed = EmbedText(tf.saved_model.load(str(tmp_path / "saved")).serve, make_tokenizer(), 40)
+    texts = ["the cat ran", "a dog sat on the mat"]
+    np.testing.assert_allclose(embed(texts), EmbedText(model, make_tokenizer())(texts), atol=1e-5)
 
 
 def test_outputs_that_are_not_there_are_named(model):
