@@ -31,6 +31,15 @@ def marked_excerpt(text, start, end):
     return f'<p class="kb-excerpt">{html.escape(before)}{marked}{html.escape(after)}</p>'
 
 
+def window_note(text, start, end):
+    """Return the sentence that says a model read only the characters [start, end) of a text; "" if it read all."""
+    if not (text[:start] + text[end:]).strip():
+        return ""
+    return (
+        f'<p class="kb-note">Longer than the model reads: it read the {end - start:,} characters round this mask.</p>'
+    )
+
+
 def answer_card(*parts):
     """Return one answer of several pieces of HTML. Screen readers speak it when it appears."""
     return f'<div class="kb-card" role="status">{"".join(parts)}</div>'

@@ -4,7 +4,7 @@ import dataclasses
 
 import gradio as gr
 
-from demo.bars import answer_card, bar_list, empty_card, marked_excerpt
+from demo.bars import answer_card, bar_list, empty_card, marked_excerpt, window_note
 from demo.questions import MODEL_QUEUE, answer_on_page, answer_to_program, check_texts
 
 # Gradio shows 60 characters of an example.
@@ -46,6 +46,7 @@ def build_tab(fill_mask):
         return answer_card(
             *(
                 marked_excerpt(text, mask.start, mask.end)
+                + window_note(text, *mask.window)
                 + bar_list((candidate.word, candidate.probability) for candidate in mask.candidates)
                 for mask in ask_model(text, top_k)
             )

@@ -89,7 +89,7 @@ button[role="tab"][aria-selected="true"]::after { background: var(--slider-color
 .kb-excerpt { font-weight: 500; }
 .kb-excerpt mark { background: none; color: var(--slider-color); font-weight: 700; }
 .kb-bars { list-style: none; margin: 0; padding: 0; }
-.kb-excerpt + .kb-bars { margin-top: 12px; }
+.kb-excerpt + .kb-bars, .kb-note + .kb-bars { margin-top: 12px; }
 .kb-bars + .kb-excerpt { margin-top: 22px; padding-top: 20px; border-top: 1px solid var(--border-color-primary); }
 .kb-bars li {
   display: grid; grid-template-columns: min(7.5rem, 36%) minmax(0, 1fr) 3.25rem; gap: 12px;

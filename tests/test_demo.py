@@ -137,10 +137,18 @@ def test_example_with_two_masks_gets_two_lists_of_the_asked_length(page, fill_ma
 
 
 def test_a_text_longer_than_the_model_is_filled_at_each_of_its_masks(page, fill_mask):
+    from playwright.sync_api import expect
+
     text = "[MASK] " + "The river flows into the city. " * 30 + "He studied [MASK]."
     text_box(page).fill(text)
     text_box(page).press("Enter")
-    expect_bars(page, candidates(fill_mask(text, 5)))
+    masks = fill_mask(text, 5)
+    expect_bars(page, candidates(masks))
+    notes = [f"it read the {mask.window[1] - mask.window[0]} characters round" for mask in masks]
+    expect(page.locator(".kb-card .kb-note")).to_contain_text(notes)
+    text_box(page).fill(" The river. [MASK] ")
+    text_box(page).press("Enter")
+    expect(page.locator(".kb-card .kb-note")).to_have_count(0)
 
 
 def test_insert_mask_replaces_the_selected_word(page):

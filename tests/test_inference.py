@@ -85,6 +85,28 @@ def test_filled_text_keeps_case_and_spacing_and_joins_pieces(fill_mask):
     assert texts["##s"] == "The  CATs home"
 
 
+@pytest.mark.parametrize(
+    ("text", "filled"),
+    [
+        ("\tÇa  ÉTÉ\u00a0[MASK] 😀 Home", "\tÇa  ÉTÉ\u00a0cat 😀 Home"),
+        ("Cafe\u0301 学校\u3000[MASK]!?", "Cafe\u0301 学校\u3000cat!?"),  # The accent is a code point of its own.
+        ("the un[MASK]s", "the uncats"),
+        ("[MASK]", "cat"),
+    ],
+)
+def test_filled_text_differs_at_the_mask_only(fill_mask, text, filled):
+    (mask,) = fill_mask(text, targets=["cat"])
+    assert mask.candidates[0].text == filled
+    (filling,) = fill_mask.jointly(text, 1, targets=["cat"])
+    assert filling.text == filled
+
+
+def test_masks_side_by_side_are_two(fill_mask):
+    first, second = fill_mask("a [MASK][MASK]", targets=["cat"])
+    assert (first.candidates[0].text, second.candidates[0].text) == ("a cat[MASK]", "a [MASK]cat")
+    assert fill_mask.jointly("a [MASK][MASK]", 1, targets=["cat"])[0].text == "a catcat"
+
+
 def test_a_batch_gives_the_answers_of_its_texts_alone(fill_mask):
     texts = ["the [MASK].", "a dog [MASK] on the mat, the cat sat on [MASK] mat.", "학교에 [MASK]"]
     for text, together in zip(texts, fill_mask(texts), strict=True):

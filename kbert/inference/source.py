@@ -23,8 +23,9 @@ class Source:
             - `EmbedText`: `hidden_states`, a list of `num_layers` + 1 arrays `[B, T, D]`, the embeddings first. For
               the last layer alone `sequence_output` `[B, T, D]` will do.
 
-            More keys do no harm. The `serve` endpoint of a SavedModel that `BertPretrainer.export` wrote is such a
-            callable.
+            More keys do no harm. With TensorFlow, `loaded = tf.saved_model.load(path)` of what `BertPretrainer.export`
+            (for `EmbedText` `BertBackbone.export`) wrote has such a callable, `loaded.serve`; keep `loaded` as long,
+            for `serve` alone does not keep the weights.
         tokenizer: `WordPieceTokenizer`.
         max_sequence_length: int, tokens the model can read, [CLS] and [SEP] included.
     """
