@@ -1,9 +1,16 @@
-"""A random model small enough to ask many times, and what it says, read off it one row at a time."""
+"""A random model small enough to ask many times, and what it must say, computed in NumPy from its weights."""
+
+import functools
+import pathlib
+import tempfile
 
 import keras
 import numpy as np
+import reference
+import safetensors.numpy
 
 from kbert.config import BertConfig
+from kbert.convert import save_checkpoint
 from kbert.models import BertBackbone, BertPretrainer
 from kbert.text.tokenizer import WordPieceTokenizer
 from kbert.text.vocabulary import SPECIAL_TOKENS
@@ -31,16 +38,23 @@ def make_model(**config_changes):
     return BertPretrainer(BertBackbone(CONFIG.replace(**config_changes)))
 
 
+@functools.cache
+def read_weights(model):
+    with tempfile.TemporaryDirectory() as folder:
+        save_checkpoint(model, make_tokenizer(), folder)
+        return safetensors.numpy.load_file(pathlib.Path(folder) / "model.safetensors")
+
+
 def read_log_probabilities(model, token_ids):
-    """Float64 `[T, V]` of one row, or `[B, T, V]` of several of one length, without padding."""
-    token_ids = np.array(token_ids, "int32")
+    """Float64 `[T, V]` of one row, or `[B, T, V]` of several of one length, without padding, in plain NumPy."""
+    token_ids = np.array(token_ids)
     rows = np.atleast_2d(token_ids)
     inputs = {
         "token_ids": rows,
         "segment_ids": np.zeros_like(rows),
         "padding_mask": np.ones_like(rows),
-        "mask_positions": np.tile(np.arange(rows.shape[1], dtype="int32"), (len(rows), 1)),
+        "mask_positions": np.tile(np.arange(rows.shape[1]), (len(rows), 1)),
     }
-    logits = keras.ops.convert_to_numpy(model(inputs, training=False)["mlm"]).astype("float64")
+    logits = reference.forward(read_weights(model), model.backbone.config, inputs)["mlm"]
     log_probabilities = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     return log_probabilities if token_ids.ndim == 2 else log_probabilities[0]

@@ -94,9 +94,9 @@ def open_source(source, tokenizer=None, needs=(), max_sequence_length=None):
 
 
 def _fill_up(inputs):
-    # JAX compiles for each number of rows; with filler rows up to a power of two it meets few numbers.
+    # JAX compiles for each number of rows; with filler rows up to 2, 8 or 32 it meets few numbers.
     if keras.backend.backend() != "jax":
         return inputs
     num_rows = len(inputs["token_ids"])
-    missing = (1 << (num_rows - 1).bit_length()) - num_rows
+    missing = (1 << ((num_rows - 1).bit_length() | 1)) - num_rows
     return {name: np.pad(value, ((0, missing), (0, 0)), mode="edge") for name, value in inputs.items()}
