@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from kbert.inference.continuations import join_to_masks
 from kbert.inference.rows import pack_rows
 
 MASK = "[MASK]"
@@ -40,7 +41,7 @@ class MaskedText:
 
 
 def read_masked_texts(tokenizer, texts):
-    """Return the `MaskedText` of each text.
+    """Return the `MaskedText` of each text. Letters right behind a mask continue its word; see `join_to_masks`.
 
     Raises:
         ValueError: a text is empty or has no mask.
@@ -48,6 +49,7 @@ def read_masked_texts(tokenizer, texts):
     mask_id = tokenizer.special_token_ids[MASK]
     masked_texts = []
     for text, row in zip(texts, pack_rows(tokenizer, texts), strict=True):
+        row = join_to_masks(tokenizer, text, row)
         positions = [position for position, token_id in enumerate(row.token_ids) if token_id == mask_id]
         if not positions:
             raise ValueError(
