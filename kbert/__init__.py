@@ -8,11 +8,16 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "BertConfig": "kbert.config",
     "BertBackbone": "kbert.models",
+    "BertClassifier": "kbert.models",
+    "BertMultipleChoice": "kbert.models",
     "BertPretrainer": "kbert.models",
+    "BertSpanFinder": "kbert.models",
+    "BertTagger": "kbert.models",
     "FillMask": "kbert.inference",
     "SentencePair": "kbert.inference",
     "WordPieceTokenizer": "kbert.text.tokenizer",
     "learn_vocabulary": "kbert.text.vocabulary",
+    "load": "kbert.convert",
     "load_checkpoint": "kbert.convert",
     "save_checkpoint": "kbert.convert",
 }

@@ -20,8 +20,7 @@ import time
 import keras
 
 from kbert.config import BertConfig
-from kbert.convert import load_checkpoint, save_checkpoint
-from kbert.convert.huggingface import find_checkpoint
+from kbert.convert import find_checkpoint, load_checkpoint, save_checkpoint
 from kbert.data.pipelines import pretraining_dataset
 from kbert.data.schema import DatasetInfo
 from kbert.models import BertBackbone, BertPretrainer
