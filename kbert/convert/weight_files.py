@@ -74,7 +74,7 @@ def _read_pytorch(path):
         # weights_only: a .bin file is a pickle, and a pickle can run code; this loader takes tensors and nothing else.
         tensors = torch.load(path, map_location="cpu", weights_only=True)
         return {name: tensor.float().numpy() for name, tensor in tensors.items()}
-    except (RuntimeError, pickle.UnpicklingError, EOFError, AttributeError) as error:
+    except (OSError, RuntimeError, pickle.UnpicklingError, EOFError, AttributeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValueError(
             f"A weight file must be whole and hold tensors only. Received: {path}: {reason}. Download it again, from a "
