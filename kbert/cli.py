@@ -16,7 +16,7 @@ def main(argv=None):
     arguments = _parser().parse_args(argv)
     try:
         return arguments.run(arguments) or 0
-    except (ValueError, FileNotFoundError, ImportError) as error:
+    except (ValueError, OSError, ImportError) as error:
         print(f"kbert: {error}", file=sys.stderr)
         return 2
 
@@ -153,7 +153,7 @@ def _convert(arguments):
     checkpoint = load(arguments.source, **changes)
     model, tokenizer, missing_parts = checkpoint.model, checkpoint.tokenizer, checkpoint.missing_parts
     if arguments.to == "keras-hub":
-        save_keras_hub(model, tokenizer, arguments.destination)
+        save_keras_hub(model, tokenizer, arguments.destination, missing_parts)
         print(f"{arguments.destination}: the encoder, as a KerasHub preset")
         return
     save_checkpoint(model, tokenizer, arguments.destination, arguments.dtype, missing_parts)

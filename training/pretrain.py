@@ -20,7 +20,7 @@ import time
 import keras
 
 from kbert.config import BertConfig
-from kbert.convert import find_checkpoint, load_checkpoint, save_checkpoint
+from kbert.convert import load_checkpoint, save_checkpoint
 from kbert.data.pipelines import pretraining_dataset
 from kbert.data.schema import DatasetInfo
 from kbert.models import BertBackbone, BertPretrainer
@@ -126,7 +126,6 @@ def _build_model(settings, tokenizer):
     if settings.init is None:
         config = BertConfig.named(settings.size, vocabulary_size=tokenizer.vocabulary_size)
         return BertPretrainer(BertBackbone(config.replace(**changes), dtype=settings.precision)), config
-    config = BertConfig.from_json(find_checkpoint(settings.init) / "config.json")
     checkpoint = load_checkpoint(settings.init, dtype=settings.precision, **changes)
     if checkpoint.tokenizer.vocabulary != tokenizer.vocabulary:
         raise ValueError(
@@ -135,7 +134,10 @@ def _build_model(settings, tokenizer):
         )
     if checkpoint.missing_parts:
         print(f"{settings.init} has no {', '.join(checkpoint.missing_parts)}: starting from random weights there")
-    return checkpoint.model, config
+    model = checkpoint.model
+    if not isinstance(model, BertPretrainer):  # A fine-tuned one: its encoder goes on, with new heads.
+        model = BertPretrainer(model.backbone)
+    return model, checkpoint.config
 
 
 def _compile(model, settings):

@@ -7,6 +7,7 @@ import keras
 import ml_dtypes
 import numpy as np
 
+from kbert.config import BertConfig
 from kbert.convert.names import ARCHITECTURES, is_transposed, normal_names, weight_names
 from kbert.models import BertBackbone, BertClassifier, BertMultipleChoice, BertPretrainer, BertSpanFinder, BertTagger
 from kbert.text.tokenizer import WordPieceTokenizer
@@ -38,12 +39,14 @@ class Checkpoint:
         missing_parts: tuple of "pooler", "mlm", "nsp": parts without weights in the file. They are random, or (in a
             fine-tuned model) not there.
         source: str, where it came from.
+        config: `BertConfig` of the file, before any changes asked for.
     """
 
     model: keras.Model
     tokenizer: WordPieceTokenizer
     missing_parts: tuple
     source: str
+    config: BertConfig
 
 
 def assemble(config, tensors, settings, path, dtype=None):
@@ -93,7 +96,7 @@ def disassemble(model, missing_parts, dtype):
         (tensors by Hugging Face name, dict of settings for config.json).
 
     Raises:
-        ValueError: `dtype` is none of these, or a weight is not finite in it.
+        ValueError: `dtype` is none of these, a weight is not finite in it, or what is left is no whole model.
     """
     if dtype not in FILE_DTYPES:
         raise ValueError(f"`dtype` must be one of {', '.join(FILE_DTYPES)}. Received: dtype={dtype!r}.")
@@ -185,9 +188,7 @@ def _new_model(architecture, config, tensors, settings, is_untied, path, dtype):
 
 def _settings(model, missing_parts):
     if isinstance(model, BertPretrainer):
-        present = set(PRETRAINING_PARTS) - set(missing_parts)
-        fitting = (name for name, parts in ARCHITECTURES.items() if present >= set(parts))
-        settings = {"architectures": [next(fitting, "BertModel")]}
+        settings = {"architectures": [_what_is_left(missing_parts)]}
         return settings if model.tied_decoder else settings | {"tie_word_embeddings": False}
     settings = {"architectures": [_TASK_ARCHITECTURES[type(model)]]}
     if hasattr(model, "classifier_head"):
@@ -198,6 +199,20 @@ def _settings(model, missing_parts):
     if hasattr(model, "problem"):
         settings["problem_type"] = PROBLEM_TYPES[model.problem]
     return settings
+
+
+def _what_is_left(missing_parts):
+    present = set(PRETRAINING_PARTS) - set(missing_parts)
+    fitting = (name for name, parts in ARCHITECTURES.items() if present >= set(parts))
+    architecture = next(fitting, None)
+    # A pooler that no head reads does no harm; a head without its pooler does.
+    if architecture is None or present - set(ARCHITECTURES[architecture]) - {"pooler"}:
+        raise ValueError(
+            "What is written must be a whole model: mlm, or the pooler with or without nsp. Random weights are not "
+            f"written. Received: missing_parts={tuple(missing_parts)}. Train those parts first, with "
+            "training/pretrain.py --init."
+        )
+    return architecture
 
 
 def _variable(model, name):

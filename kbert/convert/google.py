@@ -5,7 +5,7 @@ import pathlib
 from kbert.config import BertConfig
 from kbert.convert.checkpoint import Checkpoint, assemble
 from kbert.convert.names import google_name, weight_names
-from kbert.convert.tokenizer_files import read_tokenizer
+from kbert.convert.tokenizer_fit import read_fitting_tokenizer
 
 # What the optimizers of run_pretraining.py and run_classifier.py leave in a checkpoint.
 _OPTIMIZER_SLOTS = ("/adam_m", "/adam_v", "/lamb_m", "/lamb_v")
@@ -21,14 +21,13 @@ def load_google(folder, dtype=None, **config_changes):
     config = BertConfig.from_json(folder / "bert_config.json")
     if config.activation == "gelu_erf":
         config = config.replace(activation="gelu_tanh")
-    config = config.replace(**config_changes)
-    tokenizer = read_tokenizer(folder, config)
+    tokenizer = read_fitting_tokenizer(folder, config)
     prefix = _newest_prefix(folder)
     tensors = _rename(_read_tensors(prefix), config.num_layers)
     # run_classifier.py's names do not say what for; a text's class is what it trains.
     settings = {"architectures": ["BertForSequenceClassification"]} if "classifier.weight" in tensors else {}
-    model, missing_parts = assemble(config, tensors, settings, prefix, dtype)
-    return Checkpoint(model, tokenizer, missing_parts, str(folder))
+    model, missing_parts = assemble(config.replace(**config_changes), tensors, settings, prefix, dtype)
+    return Checkpoint(model, tokenizer, missing_parts, str(folder), config)
 
 
 def _newest_prefix(folder):
@@ -57,7 +56,7 @@ def _read_tensors(prefix):
             if name != "global_step" and not name.endswith(_OPTIMIZER_SLOTS):
                 tensors[name] = reader.get_tensor(name)
         return tensors
-    except (tf.errors.OpError, RuntimeError, ValueError) as error:
+    except (tf.errors.OpError, RuntimeError, ValueError, LookupError) as error:
         raise ValueError(
             f"A checkpoint must be whole. Received: {prefix}, tensor {name}: {error}. Copy or download it again."
         ) from error

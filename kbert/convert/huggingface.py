@@ -8,27 +8,28 @@ import safetensors.numpy
 
 from kbert.config import BertConfig
 from kbert.convert.checkpoint import Checkpoint, assemble, disassemble
-from kbert.convert.tokenizer_files import check_tokenizer, read_tokenizer
+from kbert.convert.tokenizer_fit import check_tokenizer, read_fitting_tokenizer
 from kbert.convert.weight_files import read_weights
 
 
 def load_hugging_face(folder, dtype=None, **config_changes):
     """Load a folder in Hugging Face's layout; see `kbert.load`."""
     folder = pathlib.Path(folder)
-    config = BertConfig.from_json(folder / "config.json").replace(**config_changes)
-    tokenizer = read_tokenizer(folder, config)
+    config = BertConfig.from_json(folder / "config.json")
+    tokenizer = read_fitting_tokenizer(folder, config)
     tensors, path = read_weights(folder)
     settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    model, missing_parts = assemble(config, tensors, settings, path, dtype)
-    return Checkpoint(model, tokenizer, missing_parts, str(folder))
+    model, missing_parts = assemble(config.replace(**config_changes), tensors, settings, path, dtype)
+    return Checkpoint(model, tokenizer, missing_parts, str(folder), config)
 
 
 def save_checkpoint(model, tokenizer, folder, dtype="float32", missing_parts=(), **config_changes):
     """Write a folder that kbert and transformers load.
 
-    A `BertPretrainer` becomes a `BertForPreTraining`, or with `missing_parts` what is left of it: a `BertForMaskedLM`,
-    a `BertForNextSentencePrediction` or a `BertModel`. The other models become their namesakes. Each file is written
-    under another name first, so that a stop half-way damages no older file.
+    A `BertPretrainer` becomes a `BertForPreTraining`, or with `missing_parts` what is left of it: a `BertForMaskedLM`
+    (a pooler, if there is one, stays in the file; transformers skips it), a `BertForNextSentencePrediction` or a
+    `BertModel`. The other models become their namesakes. Each file is written under another name first, so that a
+    stop half-way damages no older file.
 
     Args:
         model: `BertPretrainer`, `BertClassifier`, `BertMultipleChoice`, `BertTagger` or `BertSpanFinder`.
@@ -41,7 +42,8 @@ def save_checkpoint(model, tokenizer, folder, dtype="float32", missing_parts=(),
             `dropout` of a later fine-tuning.
 
     Raises:
-        ValueError: the tokenizer does not fit the model, or a weight is not finite in `dtype`.
+        ValueError: the tokenizer does not fit the model, a weight is not finite in `dtype`, or what is left without
+            `missing_parts` is none of these models.
         OSError, safetensors.SafetensorError: the disk is full or refuses; the folder is as it was.
     """
     config = model.backbone.config

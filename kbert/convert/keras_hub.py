@@ -8,25 +8,39 @@ import numpy as np
 
 from kbert.config import BertConfig
 from kbert.convert.checkpoint import Checkpoint
-from kbert.convert.tokenizer_files import check_tokenizer
+from kbert.convert.tokenizer_fit import check_tokenizer
 from kbert.models import BertBackbone, BertPretrainer
 from kbert.text.tokenizer import WordPieceTokenizer
 
 _LAYER_NORM_EPSILON = 1e-12  # What KerasHub's has, always.
+_SHARED_FIELDS = (
+    "vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim", "max_sequence_length",
+    "num_segments", "dropout",
+)  # fmt: skip
 
 
 def load_keras_hub(preset, dtype=None, **config_changes):
     """Load a KerasHub preset: a name, a handle or a folder, through KerasHub's own loader; see `kbert.load`.
 
     The tokenizer is kbert's over the preset's vocabulary, so that uncased presets strip accents, as BERT does.
+
+    Raises:
+        ValueError: the preset is damaged, no BERT, or out of reach.
     """
     keras_hub = import_keras_hub()
-    theirs = keras_hub.models.BertBackbone.from_preset(str(preset), dtype="float32")
-    their_tokenizer = keras_hub.models.BertTokenizer.from_preset(str(preset))
+    try:
+        theirs = keras_hub.models.BertBackbone.from_preset(str(preset), dtype="float32")
+        their_tokenizer = keras_hub.models.BertTokenizer.from_preset(str(preset))
+    except Exception as error:  # HDF5, JSON, Keras and the HTTP client raise kinds of their own.
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"A KerasHub preset must be a whole BERT, on this disk or within reach. Received: {preset}: "
+            f"{type(error).__name__}: {reason}. Check the network, or copy the folder again."
+        ) from error
     tokenizer = WordPieceTokenizer(their_tokenizer.get_vocabulary(), lowercase=their_tokenizer.lowercase)
     backbone = from_keras_hub(theirs, dtype=dtype, **config_changes)
     check_tokenizer(tokenizer, backbone.config.vocabulary_size, f"the vocabulary of {preset}")
-    return Checkpoint(BertPretrainer(backbone), tokenizer, ("mlm", "nsp"), str(preset))
+    return Checkpoint(BertPretrainer(backbone), tokenizer, ("mlm", "nsp"), str(preset), _config_of(theirs))
 
 
 def from_keras_hub(keras_hub_backbone, dtype=None, **config_changes):
@@ -38,17 +52,8 @@ def from_keras_hub(keras_hub_backbone, dtype=None, **config_changes):
         **config_changes: fields of `BertConfig` that differ. Without any, the activation is "gelu_tanh" and both
             dropouts are the one of theirs.
     """
-    theirs = keras_hub_backbone
-    names = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim", "max_sequence_length")
-    sizes = {name: getattr(theirs, name) for name in (*names, "num_segments", "dropout")}
-    config = BertConfig(
-        **sizes,
-        attention_dropout=theirs.dropout,
-        activation="gelu_tanh",
-        layer_norm_epsilon=_LAYER_NORM_EPSILON,
-    )
-    ours = BertBackbone(config.replace(**config_changes), dtype=dtype)
-    for our_variable, their_variable in _pairs(ours, theirs):
+    ours = BertBackbone(_config_of(keras_hub_backbone).replace(**config_changes), dtype=dtype)
+    for our_variable, their_variable in _pairs(ours, keras_hub_backbone):
         value = keras.ops.convert_to_numpy(their_variable)
         our_variable.assign(np.reshape(value, our_variable.shape))
     return ours
@@ -68,8 +73,7 @@ def to_keras_hub(backbone):
             f"activation={config.activation!r}, layer_norm_epsilon={config.layer_norm_epsilon}. To accept numbers that "
             'differ a little, load the model with activation="gelu_tanh", layer_norm_epsilon=1e-12.'
         )
-    names = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim", "max_sequence_length")
-    sizes = {name: getattr(config, name) for name in (*names, "num_segments", "dropout")}
+    sizes = {name: getattr(config, name) for name in _SHARED_FIELDS}
     theirs = import_keras_hub().models.BertBackbone(**sizes, dtype="float32")
     for our_variable, their_variable in _pairs(backbone, theirs):
         value = keras.ops.convert_to_numpy(our_variable)
@@ -77,17 +81,24 @@ def to_keras_hub(backbone):
     return theirs
 
 
-def save_keras_hub(model, tokenizer, folder):
+def save_keras_hub(model, tokenizer, folder, missing_parts=()):
     """Write the encoder and the vocabulary as a KerasHub preset folder.
 
     Args:
         model: a model with a `backbone`. Its head is not written: KerasHub has no place for it.
         tokenizer: `WordPieceTokenizer`.
         folder: must not exist, or be empty.
+        missing_parts: parts of the model with random weights, such as the `missing_parts` of its `Checkpoint`.
 
     Raises:
-        ValueError: as `to_keras_hub`, the tokenizer does not fit, or the folder holds something.
+        ValueError: as `to_keras_hub`, the tokenizer does not fit, the folder holds something, or the pooler, which
+            KerasHub's encoder always has, is missing.
     """
+    if "pooler" in missing_parts:
+        raise ValueError(
+            "A KerasHub preset must have a pooler; random weights are not written. "
+            f"Received: missing_parts={tuple(missing_parts)}."
+        )
     check_tokenizer(tokenizer, model.backbone.config.vocabulary_size, "the tokenizer")
     folder = pathlib.Path(folder)
     if folder.exists() and any(folder.iterdir()):
@@ -112,6 +123,15 @@ def import_keras_hub():
             "keras-hub must be installed for KerasHub's models. Install it with `pip install keras-kbert[hub]`."
         ) from error
     return keras_hub
+
+
+def _config_of(theirs):
+    return BertConfig(
+        **{name: getattr(theirs, name) for name in _SHARED_FIELDS},
+        attention_dropout=theirs.dropout,
+        activation="gelu_tanh",
+        layer_norm_epsilon=_LAYER_NORM_EPSILON,
+    )
 
 
 def _pairs(ours, theirs):

@@ -6,11 +6,11 @@ import json
 import pathlib
 
 from kbert.convert.google import load_google
+from kbert.convert.hubs import fetch, is_handle
 from kbert.convert.huggingface import load_hugging_face
 from kbert.convert.keras_hub import import_keras_hub, load_keras_hub
 
 PRESETS_PATH = pathlib.Path(__file__).parent.parent / "presets"
-_HUGGING_FACE, _KAGGLE = "hf://", "kaggle://"
 
 
 def load(source, dtype=None, **config_changes):
@@ -37,15 +37,11 @@ def load(source, dtype=None, **config_changes):
         FileNotFoundError: no such preset or folder, or a file is missing in it.
         ValueError: a file is damaged, has a name too many or too few, a shape that does not match the config, or a
             vocabulary of another length or case than the model's.
+        ConnectionError: a handle that is neither in the hub's cache nor within reach.
         ImportError: a library that this kind of file needs is not installed; the message names it.
     """
     source = str(source)
-    if source.startswith(_HUGGING_FACE):
-        folder = _fetch_from_hugging_face(source.removeprefix(_HUGGING_FACE))
-    elif source.startswith(_KAGGLE):
-        folder = _fetch_from_kaggle(source.removeprefix(_KAGGLE))
-    else:
-        folder = _find(source)
+    folder = find_checkpoint(fetch(source)) if is_handle(source) else _find(source)
     if folder is None:
         return load_keras_hub(source, dtype, **config_changes)
     return dataclasses.replace(_load_folder(folder, dtype, config_changes), source=source)
@@ -81,7 +77,6 @@ def _find(source):
 
 
 def _load_folder(folder, dtype, config_changes):
-    folder = pathlib.Path(folder)
     if not (folder / "config.json").is_file():
         return load_google(folder, dtype, **config_changes)
     try:
@@ -89,30 +84,3 @@ def _load_folder(folder, dtype, config_changes):
     except ValueError as error:
         raise ValueError(f"A config file must hold JSON. Received: {folder / 'config.json'}: {error}.") from error
     return (load_keras_hub if is_keras_hub else load_hugging_face)(folder, dtype, **config_changes)
-
-
-def _fetch_from_hugging_face(name):
-    try:
-        import huggingface_hub
-    except ImportError as error:
-        raise ImportError(
-            f"huggingface_hub must be installed to fetch hf://{name}. Install it with `pip install huggingface_hub`."
-        ) from error
-    small = ["*.json", "*.txt", "bert_model.ckpt*"]
-    folder = pathlib.Path(
-        huggingface_hub.snapshot_download(name, allow_patterns=[*small, "*.safetensors", "*.weights.h5"])
-    )
-    if not [path for path in folder.rglob("*") if path.suffix in (".safetensors", ".h5", ".index")]:
-        # Older repositories have the pickled file only; newer ones both, and one is enough.
-        folder = pathlib.Path(huggingface_hub.snapshot_download(name, allow_patterns=[*small, "pytorch_model*.bin"]))
-    return folder
-
-
-def _fetch_from_kaggle(handle):
-    try:
-        import kagglehub
-    except ImportError as error:
-        raise ImportError(
-            f"kagglehub must be installed to fetch kaggle://{handle}. Install it with `pip install kagglehub`."
-        ) from error
-    return kagglehub.model_download(handle)
