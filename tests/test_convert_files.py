@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import string
 
 import keras
@@ -15,7 +14,6 @@ import torch
 import transformers
 from hugging_face_models import TOKENS, ask_hugging_face, hugging_face_model, random_inputs, save_folder
 
-from kbert.cli import main
 from kbert.config import BertConfig
 from kbert.convert import load, save_checkpoint
 from kbert.models import BertBackbone, BertPretrainer
@@ -211,34 +209,3 @@ def test_label_names_of_another_number_are_refused(tmp_path):
     path.write_text(json.dumps(json.loads(path.read_text()) | {"id2label": {"0": "A", "1": "B"}}))
     with pytest.raises(ValueError, match=r"2 names, classifier\.bias with 3 classes in .*model\.safetensors"):
         load(tmp_path)
-
-
-def test_a_full_disk_leaves_the_older_files_as_they_were(folder):
-    checkpoint = load(folder)
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
-    try:
-        with pytest.raises((OSError, safetensors.SafetensorError)):
-            save_checkpoint(checkpoint.model, checkpoint.tokenizer, folder)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-
-
-def test_convert_command(theirs, folder, tmp_path, capsys):
-    destination = tmp_path / "converted"
-    assert main(["convert", str(folder), str(destination), "--dtype", "bfloat16"]) == 0
-    assert "BertPretrainer, bfloat16" in capsys.readouterr().out
-    for name, value in tensors_of(folder).items():
-        np.testing.assert_array_equal(value.astype(ml_dtypes.bfloat16), tensors_of(destination)[name])
-
-
-def test_convert_of_a_damaged_folder_writes_nothing(folder, tmp_path, capsys):
-    tensors = tensors_of(folder)
-    tensors["bert.pooler.dense.bias"] = tensors["bert.pooler.dense.bias"][:-1]
-    safetensors.numpy.save_file(tensors, folder / "model.safetensors")
-    assert main(["convert", str(folder), str(tmp_path / "converted")]) == 2
-    message = capsys.readouterr().err
-    assert "bert.pooler.dense.bias with shape (11,)" in message and "model.safetensors" in message
-    assert not (tmp_path / "converted").exists()

@@ -5,8 +5,10 @@ import json
 import keras
 import numpy as np
 import pytest
+import transformers
 from hugging_face_models import SIZES, TOKENS, ask_hugging_face, hugging_face_model, random_inputs
 
+from kbert.cli import main
 from kbert.convert import load
 from kbert.text.vocabulary import write_vocabulary
 
@@ -118,6 +120,20 @@ def test_same_answers_as_the_known_weights(architecture, tmp_path):
     for our_name, their_name in pairs.items():
         answer = keras.ops.convert_to_numpy(ours[our_name])
         np.testing.assert_allclose(answer, wanted[their_name].numpy(), atol=1e-5, rtol=1e-5)
+
+
+def test_converted_by_command_it_opens_in_transformers(tmp_path, capsys):
+    known = hugging_face_model("BertForPreTraining", hidden_act="gelu_new")
+    folder = write_folder(tmp_path / "google", tensors_of("BertForPreTraining", known))
+    assert main(["convert", str(folder), str(tmp_path / "ours")]) == 0, capsys.readouterr().err
+    again, report = transformers.BertForPreTraining.from_pretrained(tmp_path / "ours", output_loading_info=True)
+    assert not report["missing_keys"] and not report["unexpected_keys"]
+    for name, value in known.state_dict().items():
+        np.testing.assert_array_equal(again.state_dict()[name].numpy(), value.numpy())
+    inputs = random_inputs(3, 7)
+    one, other = (ask_hugging_face(model.eval(), inputs) for model in (known, again))
+    for name in ("prediction_logits", "seq_relationship_logits"):
+        np.testing.assert_array_equal(one[name].numpy(), other[name].numpy())
 
 
 def test_activation_can_be_chosen(tmp_path):

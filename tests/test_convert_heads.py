@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import safetensors.numpy
 import transformers
 from hugging_face_models import TOKENS, ask_hugging_face, hugging_face_model, random_inputs, save_folder
 from keras import ops
@@ -88,6 +89,22 @@ def test_transformers_loads_what_we_write(case, tmp_path):
     assert transformers.BertTokenizerFast.from_pretrained(tmp_path).get_vocab() == {
         token: index for index, token in enumerate(TOKENS)
     }
+
+
+def test_other_spellings_of_the_same_names(case, tmp_path):
+    architecture, theirs, checkpoint = case
+    tensors = {name: value.numpy() for name, value in theirs.state_dict().items()}
+    other = {}
+    for name, value in tensors.items():
+        name = f"bert.{name}" if architecture == "BertModel" else name.removeprefix("bert.")
+        name = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        other[name] = np.ascontiguousarray(value)
+    assert not set(other) & {name for name in tensors if "LayerNorm" in name or "embeddings" in name}
+    save_folder(theirs, tmp_path)
+    safetensors.numpy.save_file(other, tmp_path / "model.safetensors")
+    again = load(tmp_path)
+    assert again.missing_parts == checkpoint.missing_parts
+    assert_same_answers(again.model, theirs, architecture)
 
 
 def test_label_names_travel(case, tmp_path):

@@ -7,7 +7,7 @@ from hugging_face_models import TOKENS, random_inputs
 
 from kbert.cli import main
 from kbert.config import BertConfig
-from kbert.convert import from_keras_hub, load, save_checkpoint, to_keras_hub
+from kbert.convert import from_keras_hub, load, save_checkpoint, save_keras_hub, to_keras_hub
 from kbert.models import BertBackbone, BertPretrainer
 from kbert.text.tokenizer import WordPieceTokenizer
 
@@ -89,6 +89,25 @@ def test_preset_folder_by_command_and_back(tmp_path, capsys):
 
     assert main(["convert", str(tmp_path / "ours"), str(preset), "--to", "keras-hub"]) == 2
     assert "must be new or empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "file", ["config.json", "model.weights.h5", "tokenizer.json", "assets/tokenizer/vocabulary.txt"]
+)
+def test_a_damaged_preset_is_named(file, tmp_path):
+    preset = tmp_path / "preset"
+    save_keras_hub(BertPretrainer(BertBackbone(CONFIG)), WordPieceTokenizer(TOKENS), preset)
+    content = (preset / file).read_bytes()
+    (preset / file).write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match=f"Received: .*{preset}"):
+        load(preset)
+
+
+def test_a_random_pooler_is_not_written(tmp_path):
+    model = BertPretrainer(BertBackbone(CONFIG))
+    with pytest.raises(ValueError, match=r"must have a pooler.*missing_parts=\('pooler', 'nsp'\)"):
+        save_keras_hub(model, WordPieceTokenizer(TOKENS), tmp_path / "preset", ("pooler", "nsp"))
+    assert not (tmp_path / "preset").exists()
 
 
 def test_a_preset_name_is_looked_up_in_keras_hub(tmp_path):

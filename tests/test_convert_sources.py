@@ -1,18 +1,14 @@
-"""kbert.load with handles of the hubs, from their libraries' caches: the network is switched off."""
+"""kbert.load with handles of the hubs, from their libraries' caches: no test needs the network."""
 
-import json
-import os
-import pathlib
 import shutil
-import subprocess
-import sys
 
+import huggingface_hub
 import pytest
 from hugging_face_models import TOKENS, hugging_face_model, save_folder
 
+import kbert
+from kbert.cli import main
 from kbert.convert import find_checkpoint, load, load_checkpoint
-
-LOAD = "import json, sys, kbert; c = kbert.load(sys.argv[1]); print(json.dumps([c.source, c.tokenizer.vocabulary]))"
 
 
 @pytest.fixture(scope="module")
@@ -20,35 +16,52 @@ def folder(tmp_path_factory):
     return save_folder(hugging_face_model("BertForPreTraining"), tmp_path_factory.mktemp("theirs"))
 
 
-def load_in_new_process(handle, **environment):
-    # The hubs' libraries read these variables when they are imported.
-    environment = os.environ | {"PYTHONPATH": str(pathlib.Path(__file__).parent.parent)} | environment
-    finished = subprocess.run(
-        [sys.executable, "-c", LOAD, handle], capture_output=True, text=True, check=False, env=environment
-    )
-    assert finished.returncode == 0, finished.stderr
-    return json.loads(finished.stdout.splitlines()[-1])
+@pytest.fixture
+def hugging_face_cache(tmp_path, monkeypatch):
+    # Where HF_HUB_CACHE and HF_HUB_OFFLINE go, which are read once, at import.
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    return tmp_path
 
 
 def test_both_names_are_one_function():
-    assert load is load_checkpoint
+    assert kbert.load is kbert.load_checkpoint is load is load_checkpoint
 
 
-def test_hugging_face_handle(folder, tmp_path):
-    repository = tmp_path / "models--owner--tiny-bert"
+def test_hugging_face_handle(folder, hugging_face_cache):
+    repository = hugging_face_cache / "models--owner--tiny-bert"
     shutil.copytree(folder, repository / "snapshots" / "0123456789abcdef")
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text("0123456789abcdef")
-    source, vocabulary = load_in_new_process("hf://owner/tiny-bert", HF_HUB_CACHE=str(tmp_path), HF_HUB_OFFLINE="1")
-    assert (source, vocabulary) == ("hf://owner/tiny-bert", TOKENS)
+    checkpoint = load("hf://owner/tiny-bert")
+    assert (checkpoint.source, checkpoint.tokenizer.vocabulary) == ("hf://owner/tiny-bert", TOKENS)
 
 
-def test_kaggle_handle(folder, tmp_path):
+def test_kaggle_handle(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("KAGGLEHUB_CACHE", str(tmp_path))
     models = tmp_path / "models" / "owner" / "bert" / "keras" / "tiny"
     shutil.copytree(folder, models / "1")
     (models / "1.complete").touch()
-    source, vocabulary = load_in_new_process("kaggle://owner/bert/keras/tiny/1", KAGGLEHUB_CACHE=str(tmp_path))
-    assert (source, vocabulary) == ("kaggle://owner/bert/keras/tiny/1", TOKENS)
+    checkpoint = load("kaggle://owner/bert/keras/tiny/1")
+    assert (checkpoint.source, checkpoint.tokenizer.vocabulary) == ("kaggle://owner/bert/keras/tiny/1", TOKENS)
+
+
+@pytest.mark.parametrize("handle", ["hf://owner/not-in-the-cache", "hf://owner/name/too-long", "kaggle://too-short"])
+def test_a_handle_that_cannot_be_fetched_is_one_sentence(handle, hugging_face_cache, capsys):
+    with pytest.raises(ConnectionError, match=f"cache or within reach. Received: {handle}: .* Check the name"):
+        load(handle)
+    assert main(["convert", handle, str(hugging_face_cache / "new")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert not (hugging_face_cache / "new").exists()
+
+
+def test_a_fetched_folder_that_is_no_bert_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("KAGGLEHUB_CACHE", str(tmp_path))
+    models = tmp_path / "models" / "owner" / "bert" / "tensorFlow2" / "saved"
+    (models / "1").mkdir(parents=True)
+    (models / "1.complete").touch()
+    with pytest.raises(FileNotFoundError, match=r"folder with config\.json .* Received: '.*saved/1'"):
+        load("kaggle://owner/bert/tensorFlow2/saved/1")
 
 
 def test_a_path_may_be_a_string_or_a_path(folder):
