@@ -74,8 +74,6 @@ def test_one_step_moves_every_weight_that_counts(name):
 def test_keras_saving_keeps_everything(name, tmp_path):
     model = MODELS[name](BertBackbone(CONFIG))
     model.compile()
-    inputs, targets, _ = example_of(name)
-    model.fit(inputs, targets, batch_size=B, verbose=0)
     model.save(tmp_path / "model.keras")
     again = keras.saving.load_model(tmp_path / "model.keras")
     assert again.backbone.config == CONFIG
@@ -83,9 +81,7 @@ def test_keras_saving_keeps_everything(name, tmp_path):
     assert {**loaded, "backbone": None} == {**ours, "backbone": None}
     for one, two in zip(model.weights, again.weights, strict=True):
         np.testing.assert_array_equal(keras.ops.convert_to_numpy(one), keras.ops.convert_to_numpy(two))
-    answers = model.predict_on_batch(inputs)
-    for output, value in again.predict_on_batch(inputs).items():
-        np.testing.assert_array_equal(answers[output], value)
+    inputs, targets, _ = example_of(name)
     assert model.evaluate(inputs, targets, verbose=0) == pytest.approx(again.evaluate(inputs, targets, verbose=0))
 
 
@@ -133,12 +129,12 @@ def test_padding_cannot_move_the_answer(name):
         np.testing.assert_allclose(answers[output][real], value[real], atol=1e-6)
 
 
-def test_half_precision_gives_float32_logits():
-    for build in MODELS.values():
-        model = build(BertBackbone(CONFIG, dtype="mixed_bfloat16"))
-        inputs = random_inputs(B, C, T) if isinstance(model, BertMultipleChoice) else random_inputs(B, T)
-        outputs = model(inputs)
-        assert {keras.backend.standardize_dtype(value.dtype) for value in outputs.values()} == {"float32"}
+@pytest.mark.parametrize("name", ["one_class", "choice", "span"])
+def test_half_precision_gives_float32_logits(name):
+    model = MODELS[name](BertBackbone(CONFIG, dtype="mixed_bfloat16"))
+    assert model.backbone.compute_dtype == "bfloat16"
+    outputs = model.predict_on_batch(example_of(name)[0])
+    assert {value.dtype.name for value in outputs.values()} == {"float32"}
 
 
 @pytest.mark.parametrize(

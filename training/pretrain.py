@@ -21,6 +21,7 @@ import keras
 
 from kbert.config import BertConfig
 from kbert.convert import load_checkpoint, save_checkpoint
+from kbert.convert.tokenizer_fit import check_tokenizer
 from kbert.data.pipelines import pretraining_dataset
 from kbert.data.schema import DatasetInfo
 from kbert.models import BertBackbone, BertPretrainer
@@ -73,6 +74,7 @@ def main(argv=None):
         starts = _starts_so_far(settings, output)
         keras.utils.set_random_seed(settings.seed)
         tokenizer = WordPieceTokenizer.from_folder(settings.data)
+        check_tokenizer(tokenizer, tokenizer.vocabulary_size, settings.data)  # Its case; else the first save refuses.
         model, config = _build_model(settings, tokenizer)
         _compile(model, settings)
         first_step = restore_state(model, output / "state")

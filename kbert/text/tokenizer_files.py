@@ -44,8 +44,8 @@ def read_tokenizer_files(folder):
 
 
 def has_capitals(vocabulary):
-    """Tell whether any of A to Z is a token."""
-    return not set(string.ascii_uppercase).isdisjoint(vocabulary)
+    """Tell whether most of A to Z are tokens. A stray one, out of an odd text, does not make a vocabulary cased."""
+    return len(set(string.ascii_uppercase).intersection(vocabulary)) > 13
 
 
 def _vocabulary_of(engine, path):
