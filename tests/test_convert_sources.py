@@ -1,6 +1,7 @@
 """kbert.load with handles of the hubs, from their libraries' caches: no test needs the network."""
 
 import shutil
+import sys
 
 import huggingface_hub
 import pytest
@@ -53,6 +54,43 @@ def test_a_handle_that_cannot_be_fetched_is_one_sentence(handle, hugging_face_ca
     assert main(["convert", handle, str(hugging_face_cache / "new")]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
     assert not (hugging_face_cache / "new").exists()
+
+
+def google_folder(folder):
+    shutil.copy(folder / "config.json", folder / "bert_config.json")
+    (folder / "config.json").unlink()
+    (folder / "bert_model.ckpt.index").touch()
+
+
+def keras_hub_folder(folder):
+    (folder / "config.json").write_text('{"registered_name": "keras_hub>BertBackbone"}')
+
+
+def pickled_folder(folder):
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+
+
+@pytest.mark.parametrize(
+    ("package", "change", "message"),
+    [
+        ("tensorflow", google_folder, r"TensorFlow must be .*bert_model\.ckpt.*keras-kbert\[tensorflow\]"),
+        ("keras_hub", keras_hub_folder, r"keras-hub must be .*keras-kbert\[hub\]"),
+        ("torch", pickled_folder, r"PyTorch must be .*pytorch_model\.bin.*keras-kbert\[torch\]"),
+    ],
+)
+def test_a_library_that_is_not_there_is_named(package, change, message, folder, tmp_path, monkeypatch):
+    shutil.copytree(folder, tmp_path / "other")
+    change(tmp_path / "other")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=message):
+        load(tmp_path / "other")
+
+
+@pytest.mark.parametrize(("package", "scheme"), [("huggingface_hub", "hf://"), ("kagglehub", "kaggle://")])
+def test_a_hub_whose_library_is_not_there_is_named(package, scheme, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=rf"{package} must be .*{scheme}owner/name.*keras-kbert\[hub\]"):
+        load(f"{scheme}owner/name")
 
 
 def test_a_fetched_folder_that_is_no_bert_is_named(tmp_path, monkeypatch):

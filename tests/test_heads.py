@@ -74,6 +74,7 @@ def test_one_step_moves_every_weight_that_counts(name):
 def test_keras_saving_keeps_everything(name, tmp_path):
     model = MODELS[name](BertBackbone(CONFIG))
     model.compile()
+    model.optimizer.build(model.trainable_variables)
     model.save(tmp_path / "model.keras")
     again = keras.saving.load_model(tmp_path / "model.keras")
     assert again.backbone.config == CONFIG
