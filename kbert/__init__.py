@@ -8,7 +8,11 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "BertConfig": "kbert.config",
     "BertBackbone": "kbert.models",
+    "BertClassifier": "kbert.models",
+    "BertMultipleChoice": "kbert.models",
     "BertPretrainer": "kbert.models",
+    "BertSpanFinder": "kbert.models",
+    "BertTagger": "kbert.models",
     "EmbedText": "kbert.inference",
     "FillMask": "kbert.inference",
     "ScoreText": "kbert.inference",
@@ -16,6 +20,7 @@ _PUBLIC = {
     "WordPieceTokenizer": "kbert.text.tokenizer",
     "extract_features": "kbert.inference",
     "learn_vocabulary": "kbert.text.vocabulary",
+    "load": "kbert.convert",
     "load_checkpoint": "kbert.convert",
     "save_checkpoint": "kbert.convert",
 }

@@ -13,7 +13,7 @@ def main(argv=None):
     arguments = _parser().parse_args(argv)
     try:
         return arguments.run(arguments) or 0
-    except (ValueError, FileNotFoundError, ImportError) as error:
+    except (ValueError, OSError, ImportError) as error:
         print(f"kbert: {error}", file=sys.stderr)
         return 2
 
@@ -45,10 +45,14 @@ def _parser():
     _add_corpus(command)
     command.add_argument("--vocabulary", help="a vocab.txt or checkpoint folder, to count tokens too")
 
-    command = _add(commands, "convert", _convert, "write a checkpoint again, whole and under our rules")
-    command.add_argument("source", help="preset or folder")
+    command = _add(commands, "convert", _convert, "read a checkpoint of any kind and write it as a folder")
+    command.add_argument("source", help="preset, folder of Hugging Face's, Google's or KerasHub's, hf:// or kaggle://")
     command.add_argument("destination", help="folder to write")
-    command.add_argument("--dtype", choices=("float32", "float16"), default="float32", help="of the weights written")
+    command.add_argument("--to", choices=("hugging-face", "keras-hub"), default="hugging-face", help="layout to write")
+    command.add_argument(
+        "--dtype", choices=("float32", "float16", "bfloat16"), default="float32", help="of the weights written"
+    )
+    command.add_argument("--activation", help="gelu_erf, gelu_tanh or relu, if not what the source says")
 
     command = _add(commands, "demo", _demo, "show a model in the browser")
     command.add_argument("--model", default=DEFAULT_MODEL, help=f"preset or folder (default: {DEFAULT_MODEL})")
@@ -130,16 +134,18 @@ def _corpus(arguments):
 
 def _convert(arguments):
     load_keras()
-    from kbert.convert import load_checkpoint, save_checkpoint
+    from kbert.convert import load, save_checkpoint, save_keras_hub
 
-    checkpoint = load_checkpoint(arguments.source)
-    if checkpoint.missing_parts:
-        raise ValueError(
-            f"A source must hold every part that is written; random weights are not. Received: {arguments.source} "
-            f"without {', '.join(checkpoint.missing_parts)}."
-        )
-    save_checkpoint(checkpoint.model, checkpoint.tokenizer, arguments.destination, dtype=arguments.dtype)
-    print(f"{arguments.destination}: {checkpoint.model.count_params():,} parameters, {arguments.dtype}")
+    changes = {} if arguments.activation is None else {"activation": arguments.activation}
+    checkpoint = load(arguments.source, **changes)
+    model, tokenizer, missing_parts = checkpoint.model, checkpoint.tokenizer, checkpoint.missing_parts
+    if arguments.to == "keras-hub":
+        save_keras_hub(model, tokenizer, arguments.destination, missing_parts)
+        print(f"{arguments.destination}: the encoder, as a KerasHub preset")
+        return
+    save_checkpoint(model, tokenizer, arguments.destination, arguments.dtype, missing_parts)
+    without = f", without {', '.join(missing_parts)}" if missing_parts else ""
+    print(f"{arguments.destination}: {type(model).__name__}, {arguments.dtype}{without}")
 
 
 def _demo(arguments):

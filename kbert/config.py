@@ -41,7 +41,6 @@ _FIXED_IN_FILE = {
     "position_embedding_type": ("absolute", None),
     "is_decoder": (False,),
     "add_cross_attention": (False,),
-    "tie_word_embeddings": (True,),
 }
 # Keys that say nothing about the encoder's sizes.
 _IGNORED_IN_FILE = {
@@ -49,7 +48,7 @@ _IGNORED_IN_FILE = {
     "dtype", "eos_token_id", "finetuning_task", "gradient_checkpointing", "id2label", "kbert_version", "label2id",
     "num_labels", "output_attentions", "output_hidden_states", "output_past", "pad_token_id", "pooler_fc_size",
     "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type", "problem_type",
-    "return_dict", "torch_dtype", "transformers_version", "use_cache",
+    "return_dict", "tie_word_embeddings", "torch_dtype", "transformers_version", "use_cache",
 }  # fmt: skip
 
 

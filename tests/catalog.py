@@ -9,7 +9,7 @@ from collections.abc import Callable
 import keras
 from conftest import B, P, T
 
-from kbert.layers import BertEmbeddings, EncoderBlock, MaskedLMHead, NextSentenceHead, Pooler, SelfAttention
+from kbert.layers import BertEmbeddings, DenseHead, EncoderBlock, MaskedLMHead, NextSentenceHead, Pooler, SelfAttention
 
 V, D, N, F, S, L = 29, 12, 3, 20, 11, 2  # As in CONFIG, but for the segments.
 SEGMENTS = 5
@@ -71,6 +71,7 @@ LAYERS = {
         (B, P, V),
         V * D + DENSE + 2 * D + V,
     ),
+    "DenseHead": Row(lambda: DenseHead(5, 0.2, 0.3), lambda rng: (states(rng),), (B, T, 5), 5 * D + 5),
     "NextSentenceHead": Row(lambda: NextSentenceHead(0.3), lambda rng: (states(rng)[:, 0],), (B, 2), 2 * D + 2),
 }
 

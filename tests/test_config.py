@@ -129,7 +129,6 @@ def test_transformers_file_both_ways(tmp_path, hidden_act, activation):
     [
         ({"is_decoder": True}, "`is_decoder` must be False for a BERT. Received: is_decoder=True"),
         ({"add_cross_attention": True}, "`add_cross_attention` must be False"),
-        ({"tie_word_embeddings": False}, "`tie_word_embeddings` must be True"),
         ({"position_embedding_type": "relative_key"}, "`position_embedding_type` must be 'absolute'"),
         ({"model_type": "roberta"}, "`model_type` must be 'bert'"),
         ({"rope_theta": 1.0}, r"unknown keys \['rope_theta'\]"),

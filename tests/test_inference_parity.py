@@ -10,7 +10,7 @@ import pytest
 from tiny_model import TOKENS, WORDS, make_model, make_tokenizer
 
 from kbert.convert import load_checkpoint, save_checkpoint
-from kbert.convert.huggingface import find_checkpoint
+from kbert.convert import find_checkpoint
 from kbert.inference import EmbedText, FillMask, ScoreText, SentencePair, extract_features
 
 transformers = pytest.importorskip("transformers")

@@ -12,13 +12,14 @@ import kbert.layers
 import kbert.models
 from kbert.config import BertConfig
 from kbert.layers import BertEmbeddings, EncoderBlock, SelfAttention
-from kbert.models import BertBackbone, BertPretrainer
+from kbert.models import BertBackbone, BertClassifier, BertPretrainer
 from kbert.optimization import BertAdamW, WarmupLinearDecay
 
 
 def test_the_table_is_complete():
     assert set(LAYERS) == set(kbert.layers.__all__)
-    assert {"BertBackbone", "BertPretrainer"} == set(kbert.models.__all__)
+    in_test_heads = {"BertClassifier", "BertMultipleChoice", "BertSpanFinder", "BertTagger"}
+    assert {"BertBackbone", "BertPretrainer"} | in_test_heads == set(kbert.models.__all__)
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -85,7 +86,8 @@ def test_the_config_reaches_every_layer():
     config = BertConfig(V, L, N, D, F, S, 5, 0.2, 0.3, "gelu_tanh", 1e-3, 0.5)
     assert not {value for value in config.to_dict().values()} & {512, 0.1, "gelu_erf", 1e-12, 0.02}  # No default.
     model = BertPretrainer(BertBackbone(config))
-    layers = [layer for layer in (*model.backbone.layers, *model.layers) if type(layer).__name__ in LAYERS]
+    head = BertClassifier(model.backbone, 5).classifier_head
+    layers = [layer for layer in (*model.backbone.layers, *model.layers, head) if type(layer).__name__ in LAYERS]
     assert {type(layer).__name__ for layer in layers} == set(LAYERS) - {"SelfAttention"}
     expected = config.to_dict()
     for layer in (*layers, *(block.attention for block in model.backbone.blocks)):
@@ -93,7 +95,10 @@ def test_the_config_reaches_every_layer():
             assert value == expected.get(name, value), f"{layer.path}: {name}"
     for block in model.backbone.blocks:
         assert (block.dropout.rate, block.attention.dropout.rate) == (0.2, 0.3)
-    for variable in model.trainable_variables:  # Fresh weights: truncated at two deviations, so 0.88 of one is left.
+    for variable in (
+        *model.trainable_variables,
+        *head.trainable_variables,
+    ):  # Fresh weights: truncated at two deviations, so 0.88 of one is left.
         values = to_numpy(variable.value)
         if variable.name in ("gamma", "beta", "bias"):
             assert (values == (variable.name == "gamma")).all(), variable.path

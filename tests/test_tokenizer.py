@@ -1,5 +1,6 @@
 import json
 import random
+import string
 import subprocess
 import sys
 
@@ -131,6 +132,12 @@ def test_settings_come_from_the_folder_and_can_be_changed(tmp_path):
     assert WordPieceTokenizer.from_folder(tmp_path, lowercase=True).lowercase
     (tmp_path / "tokenizer_config.json").unlink()
     assert WordPieceTokenizer.from_folder(tmp_path).lowercase
+
+
+@pytest.mark.parametrize("letters", [string.ascii_uppercase, string.ascii_lowercase, "abcK"])
+def test_a_folder_without_settings_keeps_case_if_its_vocabulary_does(tmp_path, letters):
+    (tmp_path / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters]) + "\n")
+    assert WordPieceTokenizer.from_folder(tmp_path).lowercase == (letters != string.ascii_uppercase)
 
 
 def test_missing_vocabulary_is_named(tmp_path):

@@ -76,3 +76,9 @@ def test_no_room_and_no_text_and_iterators_are_refused():
         learn_vocabulary([" ", ""], 50)
     with pytest.raises(TypeError, match="Received: an iterator"):
         learn_vocabulary(iter(TEXTS), 90)
+
+
+def test_special_tokens_in_the_texts_leave_no_capitals_in_an_uncased_vocabulary():
+    learnt = learn_vocabulary(["A [MASK] and [unused0] in a text."] * 9, 60, reserved=1)
+    assert not [token for token in learnt[6:] if token != token.lower()]
+    assert "mask" in learnt

@@ -21,7 +21,7 @@ import keras
 
 from kbert.config import BertConfig
 from kbert.convert import load_checkpoint, save_checkpoint
-from kbert.convert.huggingface import find_checkpoint
+from kbert.convert.tokenizer_fit import check_tokenizer
 from kbert.data.mixture import mixed_datasets
 from kbert.data.pipelines import pretraining_dataset
 from kbert.models import BertBackbone, BertPretrainer
@@ -74,6 +74,8 @@ def main(argv=None):
         starts = _starts_so_far(settings, output)
         keras.utils.set_random_seed(settings.seed)
         tokenizer = WordPieceTokenizer.from_folder(settings.data[0])
+        # Its case; else the first save refuses.
+        check_tokenizer(tokenizer, tokenizer.vocabulary_size, settings.data[0])
         model, config = _build_model(settings, tokenizer)
         _compile(model, settings)
         first_step = restore_state(model, output / "state")
@@ -127,7 +129,6 @@ def _build_model(settings, tokenizer):
     if settings.init is None:
         config = BertConfig.named(settings.size, vocabulary_size=tokenizer.vocabulary_size)
         return BertPretrainer(BertBackbone(config.replace(**changes), dtype=settings.precision)), config
-    config = BertConfig.from_json(find_checkpoint(settings.init) / "config.json")
     checkpoint = load_checkpoint(settings.init, dtype=settings.precision, **changes)
     if checkpoint.tokenizer.vocabulary != tokenizer.vocabulary:
         raise ValueError(
@@ -137,7 +138,10 @@ def _build_model(settings, tokenizer):
         )
     if checkpoint.missing_parts:
         print(f"{settings.init} has no {', '.join(checkpoint.missing_parts)}: starting from random weights there")
-    return checkpoint.model, config
+    model = checkpoint.model
+    if not isinstance(model, BertPretrainer):  # A fine-tuned one: its encoder goes on, with new heads.
+        model = BertPretrainer(model.backbone)
+    return model, checkpoint.config
 
 
 def _compile(model, settings):

@@ -1,5 +1,19 @@
 """Checkpoints in and out."""
 
-from kbert.convert.huggingface import Checkpoint, load_checkpoint, save_checkpoint
+from kbert.convert.checkpoint import Checkpoint
+from kbert.convert.huggingface import save_checkpoint
+from kbert.convert.keras_hub import from_keras_hub, save_keras_hub, to_keras_hub
+from kbert.convert.sources import find_checkpoint, load
 
-__all__ = ["Checkpoint", "load_checkpoint", "save_checkpoint"]
+load_checkpoint = load  # The longer name of the same function.
+
+__all__ = [
+    "Checkpoint",
+    "find_checkpoint",
+    "from_keras_hub",
+    "load",
+    "load_checkpoint",
+    "save_checkpoint",
+    "save_keras_hub",
+    "to_keras_hub",
+]

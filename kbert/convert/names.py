@@ -1,7 +1,10 @@
-"""One reversible table of weight names: ours <-> Hugging Face's.
+"""One reversible table of weight names: ours <-> Hugging Face's <-> Google's.
 
-Our name is the road of attributes from the model to the variable. Kernels are stored transposed there.
+Our name is the road of attributes from the model to the variable. Hugging Face stores kernels transposed; Google's
+names follow from Hugging Face's by rule (`google_name`).
 """
+
+import re
 
 _EMBEDDINGS = {
     "embeddings.token_embedding.embeddings": "bert.embeddings.word_embeddings.weight",
@@ -32,20 +35,43 @@ _HEADS = {
         "nsp_head.dense.kernel": "cls.seq_relationship.weight",
         "nsp_head.dense.bias": "cls.seq_relationship.bias",
     },
+    # Only where the output table is not the token table.
+    "decoder": {"mlm_head.token_embedding.embeddings": "cls.predictions.decoder.weight"},
+    "classifier": {
+        "classifier_head.dense.kernel": "classifier.weight",
+        "classifier_head.dense.bias": "classifier.bias",
+    },
+    "span": {"span_head.dense.kernel": "qa_outputs.weight", "span_head.dense.bias": "qa_outputs.bias"},
 }
-# Copies of tied weights, and constants, that a file may hold beside the table's names.
-REDUNDANT = {
-    "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
-    "cls.predictions.decoder.bias": "cls.predictions.bias",
-    "bert.embeddings.position_ids": None,
+# Hugging Face's models, and the parts each has beside the encoder.
+ARCHITECTURES = {
+    "BertForPreTraining": ("pooler", "mlm", "nsp"),
+    "BertForMaskedLM": ("mlm",),
+    "BertForNextSentencePrediction": ("pooler", "nsp"),
+    "BertModel": ("pooler",),
+    "BertForSequenceClassification": ("pooler", "classifier"),
+    "BertForMultipleChoice": ("pooler", "classifier"),
+    "BertForTokenClassification": ("classifier",),
+    "BertForQuestionAnswering": ("span",),
+}
+# Names that do not follow the rule of `google_name`. The last two pairs are run_classifier.py's and run_squad.py's.
+_GOOGLE_HEADS = {
+    "cls.predictions.bias": "cls/predictions/output_bias",
+    "cls.seq_relationship.weight": "cls/seq_relationship/output_weights",
+    "cls.seq_relationship.bias": "cls/seq_relationship/output_bias",
+    "classifier.weight": "output_weights",
+    "classifier.bias": "output_bias",
+    "qa_outputs.weight": "cls/squad/output_weights",
+    "qa_outputs.bias": "cls/squad/output_bias",
 }
 
 
 def weight_names(num_layers):
-    """Return the table of a `BertPretrainer` by part.
+    """Return the table by part.
 
     Returns:
-        dict of "encoder", "pooler", "mlm" and "nsp" to a dict of our name -> Hugging Face name.
+        dict of "encoder", "pooler", "mlm", "nsp", "decoder", "classifier" and "span" to a dict of our name -> Hugging
+        Face name.
     """
     encoder = dict(_EMBEDDINGS)
     for index in range(num_layers):
@@ -65,3 +91,33 @@ def weight_names(num_layers):
 def is_transposed(our_name):
     """Tell whether a weight is stored `[out, in]` there and `[in, out]` here."""
     return our_name.endswith(".kernel")
+
+
+def google_name(hugging_face_name):
+    """Return the name in a Google TF1 checkpoint. One that ends in "/kernel" is stored `[in, out]`, as here."""
+    if hugging_face_name in _GOOGLE_HEADS:
+        return _GOOGLE_HEADS[hugging_face_name]
+    stem, _, last = hugging_face_name.rpartition(".")
+    if stem.endswith("_embeddings"):
+        steps = [stem]
+    elif stem.endswith("LayerNorm"):
+        steps = [stem, {"weight": "gamma", "bias": "beta"}[last]]
+    else:
+        steps = [stem, {"weight": "kernel", "bias": "bias"}[last]]
+    return re.sub(r"\.layer\.(\d+)", r".layer_\1", ".".join(steps)).replace(".", "/")
+
+
+def normal_names(tensors):
+    """Return the tensors under the table's Hugging Face names.
+
+    Adds a lacking "bert." prefix, turns LayerNorm's old gamma and beta into weight and bias, and leaves out the
+    positions 0, 1, 2, ... that old files hold.
+    """
+    normal = {}
+    for name, value in tensors.items():
+        if not name.startswith(("bert.", "cls.", "classifier.", "qa_outputs.")):
+            name = f"bert.{name}"
+        name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name))
+        if name != "bert.embeddings.position_ids":
+            normal[name] = value
+    return normal

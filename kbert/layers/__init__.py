@@ -5,8 +5,17 @@ F intermediate_dim, V vocabulary, P mask slots.
 """
 
 from kbert.layers.attention import SelfAttention
+from kbert.layers.dense_head import DenseHead
 from kbert.layers.embeddings import BertEmbeddings
 from kbert.layers.encoder import EncoderBlock
 from kbert.layers.heads import MaskedLMHead, NextSentenceHead, Pooler
 
-__all__ = ["BertEmbeddings", "EncoderBlock", "MaskedLMHead", "NextSentenceHead", "Pooler", "SelfAttention"]
+__all__ = [
+    "BertEmbeddings",
+    "DenseHead",
+    "EncoderBlock",
+    "MaskedLMHead",
+    "NextSentenceHead",
+    "Pooler",
+    "SelfAttention",
+]

@@ -13,6 +13,8 @@ class BertPretrainer(keras.Model):
 
     Args:
         backbone: `BertBackbone`.
+        tied_decoder: bool. True: the masked-word head scores with the token table, as in the paper. False: with a
+            table of its own, as a few released checkpoints do.
 
     Call arguments (one dict):
         token_ids, segment_ids, padding_mask: int32 `[B, T]`, as in `BertBackbone`.
@@ -30,10 +32,10 @@ class BertPretrainer(keras.Model):
     Source: google-research/bert `run_pretraining.model_fn_builder`.
     """
 
-    def __init__(self, backbone, **kwargs):
+    def __init__(self, backbone, tied_decoder=True, **kwargs):
         config = backbone.config
         mlm_head = MaskedLMHead(
-            backbone.embeddings.token_embedding,
+            backbone.embeddings.token_embedding if tied_decoder else _new_table(config, backbone.dtype_policy),
             config.activation,
             config.layer_norm_epsilon,
             config.initializer_stddev,
@@ -53,6 +55,7 @@ class BertPretrainer(keras.Model):
         self.backbone = backbone
         self.mlm_head = mlm_head
         self.nsp_head = nsp_head
+        self.tied_decoder = tied_decoder
         self.dtype_policy = backbone.dtype_policy
         self.jit_compile = _faster_jit_compile()
 
@@ -101,6 +104,7 @@ class BertPretrainer(keras.Model):
     def get_config(self):
         return {
             "backbone": keras.saving.serialize_keras_object(self.backbone),
+            "tied_decoder": self.tied_decoder,
             "name": self.name,
             "trainable": self.trainable,
         }
@@ -110,6 +114,13 @@ class BertPretrainer(keras.Model):
         config = dict(config)
         backbone = keras.saving.deserialize_keras_object(config.pop("backbone"), custom_objects=custom_objects)
         return cls(backbone, **config)
+
+
+def _new_table(config, dtype):
+    initializer = keras.initializers.TruncatedNormal(stddev=config.initializer_stddev)
+    table = keras.layers.Embedding(config.vocabulary_size, config.hidden_dim, initializer, dtype=dtype, name="decoder")
+    table.build()
+    return table
 
 
 def _faster_jit_compile():

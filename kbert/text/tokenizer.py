@@ -6,6 +6,7 @@ import pathlib
 
 import tokenizers
 
+from kbert.text.tokenizer_files import read_tokenizer_files
 from kbert.text.vocabulary import SPECIAL_TOKENS, check_vocabulary, read_vocabulary, write_vocabulary
 
 
@@ -180,20 +181,12 @@ class WordPieceTokenizer:
         """Read the tokenizer of a checkpoint folder.
 
         Args:
-            folder: holds `vocab.txt` and, if the vocabulary is cased or keeps accents, `tokenizer_config.json`.
+            folder: holds what `read_tokenizer_files` reads.
             **changes: constructor arguments that differ from the folder's.
 
         Raises:
-            FileNotFoundError: there is no `vocab.txt`.
+            FileNotFoundError: there is no vocabulary.
+            ValueError: a file is damaged.
         """
-        folder = pathlib.Path(folder)
-        if not (folder / "vocab.txt").is_file():
-            raise FileNotFoundError(f"A checkpoint folder must hold vocab.txt. Received: {folder}, which has none.")
-        settings_path = folder / "tokenizer_config.json"
-        settings = json.loads(settings_path.read_text(encoding="utf-8")) if settings_path.is_file() else {}
-        arguments = {
-            "lowercase": settings.get("do_lower_case", True),
-            "strip_accents": settings.get("strip_accents"),
-            "split_chinese": settings.get("tokenize_chinese_chars", True),
-        }
-        return cls(folder / "vocab.txt", **(arguments | changes))
+        vocabulary, settings, _ = read_tokenizer_files(folder)
+        return cls(vocabulary, **(settings | changes))

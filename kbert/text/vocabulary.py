@@ -85,11 +85,12 @@ def learn_vocabulary(
     if iter(texts) is texts:
         raise TypeError("`texts` must be iterable twice, such as a list. Received: an iterator.")
     kept = [*SPECIAL_TOKENS, *(f"[unused{index}]" for index in range(reserved))]
-    engine = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
-    engine.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=lowercase, strip_accents=strip_accents)
-    engine.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
 
     def train(size, first_tokens):
+        # A new engine each time: one that already knows "[MASK]" would cut it out of the texts before lower-casing.
+        engine = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
+        engine.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=lowercase, strip_accents=strip_accents)
+        engine.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
         trainer = tokenizers.trainers.WordPieceTrainer(
             vocab_size=size,
             min_frequency=min_frequency,

@@ -1,0 +1,78 @@
+"""What every fine-tuned model shares: `compile` without arguments is the task's usual loss."""
+
+import keras
+
+
+class TaskTraining:
+    """Give a model a default loss, and keep compile settings through save and load.
+
+    A model says in `task_losses` which loss and metrics its outputs have.
+    """
+
+    def task_losses(self):
+        """Return (losses, weighted metrics) by output name."""
+        raise NotImplementedError
+
+    def compile(self, optimizer="adamw", loss=None, weighted_metrics=None, jit_compile=None, **kwargs):
+        """Configure `fit` with the task's loss unless told otherwise.
+
+        Args:
+            optimizer: as in `keras.Model.compile`; see `kbert.optimization.BertAdamW`.
+            loss: None for the task's.
+            weighted_metrics: None for the task's.
+            jit_compile: None for on with JAX, off with TensorFlow and PyTorch.
+            **kwargs: to `keras.Model.compile`.
+        """
+        task_loss, task_metrics = self.task_losses()
+        super().compile(
+            optimizer=optimizer,
+            loss=task_loss if loss is None else loss,
+            weighted_metrics=task_metrics if weighted_metrics is None else weighted_metrics,
+            jit_compile=keras.backend.backend() == "jax" if jit_compile is None else jit_compile,
+            **kwargs,
+        )
+
+    def compile_from_config(self, config):
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        self.optimizer.build(self.trainable_variables)
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        config = dict(config)
+        backbone = keras.saving.deserialize_keras_object(config.pop("backbone"), custom_objects=custom_objects)
+        return cls(backbone, **config)
+
+    def get_config(self):
+        return {
+            "backbone": keras.saving.serialize_keras_object(self.backbone),
+            "name": self.name,
+            "trainable": self.trainable,
+        }
+
+
+def class_loss():
+    """Return cross entropy of one class, from logits and int targets, averaged over what is not weighed 0."""
+    return keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="mean_with_sample_weight")
+
+
+def class_accuracy():
+    """Return the share of right classes."""
+    return keras.metrics.SparseCategoricalAccuracy(name="accuracy")
+
+
+def checked_label_names(label_names, num_classes):
+    """Return label names as a tuple; LABEL_0, LABEL_1, ... (Hugging Face's) for None.
+
+    Raises:
+        ValueError: `num_classes` is no int of 1 or more, or the names are not as many or not all different.
+    """
+    if isinstance(num_classes, bool) or not isinstance(num_classes, int) or num_classes < 1:
+        raise ValueError(f"`num_classes` must be an int of 1 or more. Received: num_classes={num_classes!r}.")
+    if label_names is None:
+        return tuple(f"LABEL_{index}" for index in range(num_classes))
+    if len(set(label_names)) != num_classes or len(label_names) != num_classes:
+        raise ValueError(
+            "`label_names` must hold `num_classes` different names. "
+            f"Received: label_names={list(label_names)!r}, num_classes={num_classes}."
+        )
+    return tuple(label_names)

@@ -1,0 +1,95 @@
+"""The encoder with a head on the vector of each token."""
+
+import keras
+
+from kbert.layers import DenseHead
+from kbert.models.backbone import token_inputs
+from kbert.models.task_training import TaskTraining, checked_label_names, class_accuracy, class_loss
+
+
+@keras.saving.register_keras_serializable(package="kbert")
+class BertTagger(TaskTraining, keras.Model):
+    """Give each token a class, such as the kind of name it belongs to.
+
+    Args:
+        backbone: `BertBackbone`.
+        num_classes: int, C.
+        label_names: list of C str, or None for LABEL_0, LABEL_1, ...
+        dropout: float in [0, 1) on the token vectors, or None for the backbone's.
+
+    Call arguments (one dict):
+        token_ids, segment_ids, padding_mask: int32 `[B, T]`, as in `BertBackbone`.
+
+    Returns:
+        dict of `logits`, float32 `[B, T, C]`. In `fit`, targets are int `[B, T]`, and weights `[B, T]` of 0 leave out
+        padding, special tokens and the later pieces of a word.
+
+    Raises:
+        ValueError: `num_classes` and `label_names` do not fit together.
+
+    Source: paper section 5.3; transformers `BertForTokenClassification`.
+    """
+
+    def __init__(self, backbone, num_classes, label_names=None, dropout=None, **kwargs):
+        label_names = checked_label_names(label_names, num_classes)
+        config = backbone.config
+        dropout = config.dropout if dropout is None else dropout
+        head = DenseHead(
+            num_classes, dropout, config.initializer_stddev, dtype=backbone.dtype_policy, name="classifier"
+        )
+        inputs = token_inputs()
+        outputs = {"logits": head(backbone(inputs)["sequence_output"])}
+        super().__init__(inputs=inputs, outputs=outputs, **({"name": "bert_tagger"} | kwargs))
+        self.backbone = backbone
+        self.classifier_head = head
+        self.label_names = label_names
+        self.dtype_policy = backbone.dtype_policy
+
+    def task_losses(self):
+        """Return cross entropy and accuracy over the tokens that are not weighed 0."""
+        return {"logits": class_loss()}, {"logits": [class_accuracy()]}
+
+    def get_config(self):
+        return super().get_config() | {
+            "num_classes": len(self.label_names),
+            "label_names": list(self.label_names),
+            "dropout": self.classifier_head.dropout_rate,
+        }
+
+
+@keras.saving.register_keras_serializable(package="kbert")
+class BertSpanFinder(TaskTraining, keras.Model):
+    """Find where the answer to a question starts and ends in a text.
+
+    Args:
+        backbone: `BertBackbone`.
+
+    Call arguments (one dict):
+        token_ids, segment_ids, padding_mask: int32 `[B, T]`: [CLS] question [SEP] text [SEP].
+
+    Returns:
+        dict of `start` and `end`, float32 logits `[B, T]` over the positions. Padding has logits too: mask them before
+        a softmax if the rows differ in length. In `fit`, targets are int `[B]` positions, 0 ([CLS]) for no answer.
+
+    Source: paper section 4.2; google-research/bert `run_squad.create_model` (no dropout on the head).
+    """
+
+    def __init__(self, backbone, **kwargs):
+        head = DenseHead(2, 0.0, backbone.config.initializer_stddev, dtype=backbone.dtype_policy, name="span")
+        inputs = token_inputs()
+        logits = head(backbone(inputs)["sequence_output"])  # [B, T, 2]
+        outputs = {"start": logits[:, :, 0], "end": logits[:, :, 1]}
+        super().__init__(inputs=inputs, outputs=outputs, **({"name": "bert_span_finder"} | kwargs))
+        self.backbone = backbone
+        self.span_head = head
+        self.dtype_policy = backbone.dtype_policy
+
+    def compile(self, optimizer="adamw", loss_weights=None, **kwargs):
+        """Configure `fit` with the mean of both cross entropies, unless told otherwise; see `TaskTraining.compile`."""
+        loss_weights = {"start": 0.5, "end": 0.5} if loss_weights is None else loss_weights
+        super().compile(optimizer=optimizer, loss_weights=loss_weights, **kwargs)
+
+    def task_losses(self):
+        """Return cross entropy and accuracy over the positions, for both ends."""
+        losses = {"start": class_loss(), "end": class_loss()}
+        return losses, {"start": [class_accuracy()], "end": [class_accuracy()]}

@@ -1,0 +1,64 @@
+"""What a checkpoint folder says about its tokenizer, whoever wrote it."""
+
+import json
+import pathlib
+import string
+
+from kbert.text.vocabulary import read_vocabulary
+
+
+def read_tokenizer_files(folder):
+    """Read a vocabulary and its settings.
+
+    The vocabulary is `vocab.txt`, or what `tokenizer.json` holds. Lower-casing is what `tokenizer_config.json` or
+    `tokenizer.json` says; where neither speaks (Google's folders), what the vocabulary shows.
+
+    Args:
+        folder: checkpoint folder.
+
+    Returns:
+        (list of str, dict of `lowercase`, `strip_accents` and `split_chinese`, path of the vocabulary).
+
+    Raises:
+        FileNotFoundError: there is no vocabulary.
+        ValueError: a file is damaged.
+    """
+    folder = pathlib.Path(folder)
+    engine = _read_json(folder / "tokenizer.json")
+    path = folder / "vocab.txt"
+    if path.is_file():
+        vocabulary = read_vocabulary(path)
+    elif engine:
+        path = folder / "tokenizer.json"
+        vocabulary = _vocabulary_of(engine, path)
+    else:
+        raise FileNotFoundError(f"A checkpoint folder must hold vocab.txt. Received: {folder}, which has none.")
+    normalizer = engine.get("normalizer") or {}
+    settings = _read_json(folder / "tokenizer_config.json")
+    arguments = {
+        "lowercase": settings.get("do_lower_case", normalizer.get("lowercase", not has_capitals(vocabulary))),
+        "strip_accents": settings.get("strip_accents", normalizer.get("strip_accents")),
+        "split_chinese": settings.get("tokenize_chinese_chars", normalizer.get("handle_chinese_chars", True)),
+    }
+    return vocabulary, arguments, path
+
+
+def has_capitals(vocabulary):
+    """Tell whether most of A to Z are tokens. A stray one, out of an odd text, does not make a vocabulary cased."""
+    return len(set(string.ascii_uppercase).intersection(vocabulary)) > 13
+
+
+def _vocabulary_of(engine, path):
+    ids = engine.get("model", {}).get("vocab")
+    if not isinstance(ids, dict) or sorted(ids.values()) != list(range(len(ids))):
+        raise ValueError(f"tokenizer.json must hold a WordPiece vocabulary numbered from 0. Received: {path}.")
+    return sorted(ids, key=ids.get)
+
+
+def _read_json(path):
+    if not path.is_file():
+        return {}
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"A settings file must hold JSON. Received: {path}: {error}.") from error

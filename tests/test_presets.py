@@ -1,0 +1,42 @@
+"""The models that travel with the package, opened by transformers."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+import transformers
+from hugging_face_models import ask_hugging_face, random_inputs
+
+from kbert.convert import find_checkpoint, load
+from kbert.convert.sources import PRESETS_PATH
+
+PRESETS = sorted(path.name for path in PRESETS_PATH.iterdir() if path.is_dir())
+
+
+@pytest.fixture(scope="module", params=PRESETS)
+def checkpoint(request):
+    return load(request.param)
+
+
+def test_transformers_opens_it_with_nothing_missing_and_answers_the_same(checkpoint):
+    folder = find_checkpoint(checkpoint.source)
+    theirs, report = transformers.BertForPreTraining.from_pretrained(folder, output_loading_info=True)
+    for kind in ("missing_keys", "unexpected_keys", "mismatched_keys", "error_msgs"):
+        assert not report.get(kind), (kind, report[kind])
+    assert checkpoint.missing_parts == ()
+    inputs = random_inputs(3, 19, vocabulary_size=checkpoint.config.vocabulary_size)
+    wanted = ask_hugging_face(theirs.float().eval(), inputs)
+    ours = checkpoint.model(inputs | {"mask_positions": np.tile(np.arange(19, dtype="int32"), (3, 1))}, training=False)
+    for our_name, their_name in (("mlm", "prediction_logits"), ("nsp", "seq_relationship_logits")):
+        answer = keras.ops.convert_to_numpy(ours[our_name])
+        # Logits up to 20 in float32: the last bits of a sum of hundreds of products in another order.
+        np.testing.assert_allclose(answer, wanted[their_name].numpy(), atol=1e-5, rtol=1e-5)
+
+
+def test_its_tokenizer_is_the_one_transformers_opens(checkpoint):
+    folder = find_checkpoint(checkpoint.source)
+    theirs = transformers.BertTokenizerFast.from_pretrained(folder)
+    text = "Zoë's CAFÉ [MASK] unaffable 中文 학교에, naïve 3.14!"
+    assert checkpoint.tokenizer.encode(text) == theirs(text, add_special_tokens=False)["input_ids"]
+    assert json.loads((folder / "config.json").read_text())["vocab_size"] == len(theirs)
