@@ -9,10 +9,11 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 demo: .venv/demo-ready
 	$(BIN)/kbert demo
 
-# The suite once a backend, each in a process of its own: a Keras backend cannot change inside one.
+# The suite once a backend, each in a process of its own: a Keras backend cannot change inside one. One OpenMP thread:
+# the tests' tensors are tiny, and PyTorch's threads would spend their time waiting for each other.
 test: .venv/test-ready lint
 	@for backend in $(BACKENDS); do \
-	  echo "== $$backend"; KERAS_BACKEND=$$backend $(BIN)/python -m pytest -q || exit 1; \
+	  echo "== $$backend"; KERAS_BACKEND=$$backend OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q || exit 1; \
 	done
 
 lint: .venv/test-ready

@@ -55,10 +55,10 @@ def main(argv=None):
     parser.add_argument("--port", type=int, default=7860, help="(%(default)s)")
     arguments = parser.parse_args(argv)
 
-    from kbert import FillMask, SentencePair, load_checkpoint  # Seconds of imports that --help does without.
+    from kbert import FillMask, SentencePair, load  # Seconds of imports that --help does without.
 
     try:
-        checkpoint = load_checkpoint(arguments.model)
+        checkpoint = load(arguments.model)
         app = build_app(FillMask(checkpoint), SentencePair(checkpoint))
     except (FileNotFoundError, ValueError) as error:
         raise SystemExit(f"The page has no model to show. {error}") from error

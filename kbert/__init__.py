@@ -21,7 +21,6 @@ _PUBLIC = {
     "extract_features": "kbert.inference",
     "learn_vocabulary": "kbert.text.vocabulary",
     "load": "kbert.convert",
-    "load_checkpoint": "kbert.convert",
     "save_checkpoint": "kbert.convert",
 }
 __all__ = [*_PUBLIC, "__version__"]

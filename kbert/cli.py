@@ -100,11 +100,11 @@ def _vocab(arguments):
 
 
 def _extend(arguments):
-    from kbert.convert import load_checkpoint, save_checkpoint
+    from kbert.convert import load, save_checkpoint
     from kbert.models.resize import resize_vocabulary
     from kbert.text.extend import extend_tokenizer, find_domain_words
 
-    checkpoint = load_checkpoint(arguments.model)
+    checkpoint = load(arguments.model)
     if checkpoint.missing_parts:
         raise ValueError(
             f"A model to extend must be whole. Received: {arguments.model} without {checkpoint.missing_parts}."

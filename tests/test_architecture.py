@@ -135,7 +135,7 @@ import sys
 sys.modules["tensorflow"] = None
 import keras, numpy as np
 from kbert import BertBackbone, BertConfig, BertPretrainer, FillMask, SentencePair, WordPieceTokenizer
-from kbert import load_checkpoint, save_checkpoint
+from kbert import load, save_checkpoint
 from kbert.optimization import BertAdamW
 tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c"]
 model = BertPretrainer(BertBackbone(BertConfig.named("1x64", vocabulary_size=len(tokens))))
@@ -148,7 +148,7 @@ model.fit(inputs, targets, sample_weight=weights, epochs=2, verbose=0)
 model.save(r"{tmp_path}/model.keras")
 again = keras.models.load_model(r"{tmp_path}/model.keras")
 save_checkpoint(again, WordPieceTokenizer(tokens), r"{tmp_path}/bert")
-checkpoint = load_checkpoint(r"{tmp_path}/bert")
+checkpoint = load(r"{tmp_path}/bert")
 first, last = (keras.ops.convert_to_numpy(m(inputs, training=False)["mlm"]) for m in (model, checkpoint.model))
 assert abs(first - last).max() < 1e-5
 print(FillMask(checkpoint)("a [MASK] c", top_k=1)[0].candidates[0].word in tokens)

@@ -1,6 +1,6 @@
 """kbert extend, and the slots that kbert vocab keeps free for it."""
 
-from kbert import BertBackbone, BertConfig, BertPretrainer, WordPieceTokenizer, load_checkpoint, save_checkpoint
+from kbert import BertBackbone, BertConfig, BertPretrainer, WordPieceTokenizer, load, save_checkpoint
 from kbert.cli import main
 from kbert.text.vocabulary import SPECIAL_TOKENS
 
@@ -15,7 +15,7 @@ def test_extend_writes_a_checkpoint_with_the_words_of_the_corpus(tmp_path, capsy
     (tmp_path / "corpus.txt").write_text("The stent. The aorta, the aorta.\n\nStent, the vein. The stent.\n")
     arguments = ["extend", str(tmp_path / "base"), str(tmp_path / "corpus.txt"), "--max-words", "2"]
     assert main([*arguments, "--output", str(tmp_path / "longer")]) == 0
-    longer = load_checkpoint(tmp_path / "longer")
+    longer = load(tmp_path / "longer")
     assert longer.tokenizer.vocabulary == ["[PAD]", "stent", *vocabulary[2:], ","]
     assert longer.model.backbone.config.vocabulary_size == len(vocabulary) + 1
     assert "2 words added, 11 tokens" in capsys.readouterr().out

@@ -7,7 +7,7 @@ import pytest
 import safetensors.numpy
 
 from kbert.config import BertConfig
-from kbert.convert import load_checkpoint, save_checkpoint
+from kbert.convert import load, save_checkpoint
 from kbert.convert.names import google_name, weight_names
 from kbert.models import BertBackbone, BertPretrainer
 from kbert.text.tokenizer import WordPieceTokenizer
@@ -55,7 +55,7 @@ def test_the_table_is_one_to_one_and_covers_every_weight(model):
 
 
 def test_save_then_load_gives_the_same_weights_config_and_tokens(model, folder):
-    checkpoint = load_checkpoint(folder)
+    checkpoint = load(folder)
     assert checkpoint.missing_parts == ()
     assert checkpoint.model.backbone.config == CONFIG
     assert checkpoint.tokenizer.vocabulary == TOKENS
@@ -69,16 +69,16 @@ def test_float16_file_holds_half_precision_and_loads_as_float32(model, tmp_path)
     assert {value.dtype for value in safetensors.numpy.load_file(tmp_path / "model.safetensors").values()} == {
         np.dtype("float16")
     }
-    loaded = load_checkpoint(tmp_path).model
+    loaded = load(tmp_path).model
     assert {weight.dtype for weight in weights_of(loaded)} == {np.dtype("float32")}
     for ours, again in zip(weights_of(model), weights_of(loaded), strict=True):
         np.testing.assert_allclose(ours, again, rtol=2**-11, atol=1e-7)  # Half of float16's last bit.
 
 
 def test_config_changes_on_the_way_in_and_out(model, folder, tmp_path):
-    assert load_checkpoint(folder, dropout=0.0).model.backbone.config == CONFIG.replace(dropout=0.0)
+    assert load(folder, dropout=0.0).model.backbone.config == CONFIG.replace(dropout=0.0)
     save_checkpoint(model, WordPieceTokenizer(TOKENS), tmp_path / "other", attention_dropout=0.25)
-    assert load_checkpoint(tmp_path / "other").model.backbone.config.attention_dropout == 0.25
+    assert load(tmp_path / "other").model.backbone.config.attention_dropout == 0.25
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_config_changes_on_the_way_in_and_out(model, folder, tmp_path):
 )
 def test_missing_parts_are_named(folder, prefixes, missing):
     rewrite(folder, lambda weights: [weights.pop(name) for name in list(weights) if name.startswith(prefixes)])
-    assert load_checkpoint(folder).missing_parts == missing
+    assert load(folder).missing_parts == missing
 
 
 def test_names_without_bert_prefix_and_tied_copies_are_understood(model, folder):
@@ -103,7 +103,7 @@ def test_names_without_bert_prefix_and_tied_copies_are_understood(model, folder)
         weights["embeddings.position_ids"] = np.arange(16)[None]
 
     rewrite(folder, change)
-    for ours, again in zip(weights_of(model), weights_of(load_checkpoint(folder).model), strict=True):
+    for ours, again in zip(weights_of(model), weights_of(load(folder).model), strict=True):
         np.testing.assert_array_equal(ours, again)
 
 
@@ -115,13 +115,13 @@ def test_one_name_too_few_and_one_too_many_are_both_listed(folder):
     layer = "bert.encoder.layer"
     message = rf"missing \['{layer}.1.output.dense.bias'\], unexpected \['{layer}.7.output.dense.bias'\]"
     with pytest.raises(ValueError, match=message):
-        load_checkpoint(folder)
+        load(folder)
 
 
 def test_half_a_head_is_not_a_missing_head(folder):
     rewrite(folder, lambda weights: weights.pop("cls.predictions.bias"))
     with pytest.raises(ValueError, match=r"missing \['cls.predictions.bias'\]"):
-        load_checkpoint(folder)
+        load(folder)
 
 
 def test_a_wrong_shape_names_the_tensor(folder):
@@ -130,21 +130,21 @@ def test_a_wrong_shape_names_the_tensor(folder):
 
     rewrite(folder, change)
     with pytest.raises(ValueError, match=r"bert.pooler.dense.bias with shape \(11,\).*expected \(12,\)"):
-        load_checkpoint(folder)
+        load(folder)
 
 
 def test_a_truncated_file_is_named(folder):
     path = folder / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(ValueError, match=r"must be whole.*model\.safetensors"):
-        load_checkpoint(folder)
+        load(folder)
 
 
 def test_vocabulary_of_another_length_is_refused_both_ways(model, folder, tmp_path):
     longer = WordPieceTokenizer([*TOKENS, "more"])
     longer.save(folder)
     with pytest.raises(ValueError, match=r"30 tokens in .*vocab\.txt, vocabulary_size=29"):
-        load_checkpoint(folder)
+        load(folder)
     with pytest.raises(ValueError, match="30 tokens in the tokenizer, vocabulary_size=29"):
         save_checkpoint(model, longer, tmp_path / "new")
     assert not (tmp_path / "new").exists()
@@ -160,13 +160,13 @@ def test_weights_that_are_not_finite_are_not_written_over_good_ones(model, folde
 
 def test_an_unknown_source_lists_the_presets(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"one of the presets \[.*\]. Received: 'no-such-model'"):
-        load_checkpoint("no-such-model")
+        load("no-such-model")
     (tmp_path / "config.json").write_text(json.dumps(CONFIG.to_json_values()))
     with pytest.raises(FileNotFoundError, match="vocab.txt"):
-        load_checkpoint(tmp_path)
+        load(tmp_path)
 
 
 def test_a_folder_without_weights_says_so(folder):
     pathlib.Path(folder / "model.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match=r"must hold model\.safetensors"):
-        load_checkpoint(folder)
+        load(folder)

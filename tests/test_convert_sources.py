@@ -7,9 +7,8 @@ import huggingface_hub
 import pytest
 from hugging_face_models import TOKENS, hugging_face_model, save_folder
 
-import kbert
 from kbert.cli import main
-from kbert.convert import find_checkpoint, load, load_checkpoint
+from kbert.convert import find_checkpoint, load
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +22,6 @@ def hugging_face_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     return tmp_path
-
-
-def test_both_names_are_one_function():
-    assert kbert.load is kbert.load_checkpoint is load is load_checkpoint
 
 
 def test_hugging_face_handle(folder, hugging_face_cache):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from kbert.config import BertConfig
-from kbert.convert import load_checkpoint, save_checkpoint
+from kbert.convert import load, save_checkpoint
 from kbert.inference import FillMask, SentencePair
 from kbert.models import BertBackbone, BertPretrainer
 from kbert.text.tokenizer import WordPieceTokenizer
@@ -127,7 +127,7 @@ def test_transformers_pipeline_gives_the_same_words_and_scores(model, tokenizer,
         model=transformers.BertForMaskedLM.from_pretrained(tmp_path),
         tokenizer=transformers.BertTokenizerFast.from_pretrained(tmp_path),
     )
-    ours = FillMask(load_checkpoint(tmp_path))
+    ours = FillMask(load(tmp_path))
     for text in ("the cat [MASK] on a mat.", "[MASK]", "학교에 [MASK] the dog."):
         expected = theirs(text, top_k=6)
         (answer,) = ours(text, top_k=6)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from tiny_model import TOKENS, WORDS, make_model, make_tokenizer
 
-from kbert.convert import load_checkpoint, save_checkpoint
-from kbert.convert import find_checkpoint
+from kbert.convert import find_checkpoint, load, save_checkpoint
 from kbert.inference import EmbedText, FillMask, ScoreText, SentencePair, extract_features
 
 transformers = pytest.importorskip("transformers")
@@ -27,7 +26,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def checkpoint(folder):
-    return load_checkpoint(folder)
+    return load(folder)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +104,7 @@ def test_200_sentences_with_the_preset():
         words[generator.integers(len(words))] = "[MASK]"
         sentences.append(" ".join(words))
     assert len(sentences) == 200
-    compare_fill_mask(find_checkpoint("kbert-small-en"), load_checkpoint("kbert-small-en"), sentences, top_k=5)
+    compare_fill_mask(find_checkpoint("kbert-small-en"), load("kbert-small-en"), sentences, top_k=5)
 
 
 def test_targets_of_one_piece(folder, checkpoint, their_tokenizer):
@@ -153,7 +152,7 @@ def test_scores_with_random_weights(folder, checkpoint):
 
 
 def test_scores_with_the_preset():
-    compare_scores(find_checkpoint("kbert-small-en"), load_checkpoint("kbert-small-en"), english_sentences(2))
+    compare_scores(find_checkpoint("kbert-small-en"), load("kbert-small-en"), english_sentences(2))
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
@@ -194,7 +193,7 @@ def test_features_have_googles_layout_and_their_numbers(checkpoint, their_hidden
 
 def test_other_weights_give_other_answers(folder):
     """The comparison can fail."""
-    checkpoint = load_checkpoint(folder)
+    checkpoint = load(folder)
     bias = checkpoint.model.mlm_head.bias
     bias.assign(keras.ops.convert_to_numpy(bias) + np.linspace(0, 1e-2, len(TOKENS)))
     with pytest.raises(AssertionError):

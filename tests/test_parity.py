@@ -6,7 +6,7 @@ import reference
 import safetensors.numpy
 from conftest import CONFIG, B, backbone_inputs, make_batch, make_model, to_numpy
 
-from kbert.convert import load_checkpoint, save_checkpoint
+from kbert.convert import load, save_checkpoint
 from kbert.optimization import BertAdamW
 from kbert.text.tokenizer import WordPieceTokenizer
 from kbert.text.vocabulary import SPECIAL_TOKENS
@@ -149,7 +149,7 @@ def test_a_folder_transformers_wrote_gives_us_the_same_numbers(rng, tmp_path, tr
     WordPieceTokenizer(TOKENS).save(tmp_path)
     inputs, _, _ = make_batch(rng)
     expected = ask_transformers(theirs, inputs)
-    checkpoint = load_checkpoint(tmp_path)
+    checkpoint = load(tmp_path)
     assert checkpoint.missing_parts == ()
     outputs = to_numpy(checkpoint.model(inputs, training=False))
     picked = np.take_along_axis(expected.prediction_logits.numpy(), inputs["mask_positions"][:, :, None], 1)

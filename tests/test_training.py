@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from kbert.convert import load_checkpoint
+from kbert.convert import load
 from kbert.data.pipelines import pretraining_dataset
 from kbert.data.schema import DatasetInfo, read_shard
 from kbert.text.tokenizer import WordPieceTokenizer
@@ -104,7 +104,7 @@ def test_what_a_run_leaves(finished, data):
     assert list((finished / "tensorboard").rglob("events.out.tfevents.*"))
     assert [step for step, _ in saved_states(finished / "state")] == [40, 60]
     assert not [path for path in finished.rglob("*") if "partial" in path.name or "unfinished" in path.name]
-    assert load_checkpoint(finished).missing_parts == ()
+    assert load(finished).missing_parts == ()
 
     printed = (finished / "printed.txt").read_text().strip().split("\n")
     assert printed[0].startswith(f"backend {keras.backend.backend()} on ")
@@ -190,7 +190,7 @@ def test_pairs_and_running_text_in_one_run(data, tmp_path):
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     assert run["settings"]["data"] == [str(data), str(texts)]
     # Rows without a pair count in the masked words and not in the next sentences.
-    checkpoint = load_checkpoint(tmp_path / "run")
+    checkpoint = load(tmp_path / "run")
     losses = held_out_losses(checkpoint, [data, texts])
     assert result["mlm_loss"] == pytest.approx(losses["mlm"], rel=1e-5)
     assert result["nsp_loss"] == pytest.approx(losses["nsp"], rel=1e-5)
@@ -235,7 +235,7 @@ def test_init_keeps_the_heads_and_no_dropout_the_rates(finished, data, tmp_path,
     (start / "config.json").write_text(json.dumps(config))
     changes = {"steps": 1, "batch_size": 200, "learning_rate": 1e-30, "init": start, "precision": precision}
     result = pretrain.main([*command(data, tmp_path / "run", **changes), "--no_dropout"])
-    loss = sum(held_out_losses(load_checkpoint(finished), data).values())
+    loss = sum(held_out_losses(load(finished), data).values())
     assert result["loss"] == pytest.approx(loss, rel=tolerance)
     assert (result["loss"] == pytest.approx(loss, rel=1e-6)) == (precision == "float32")  # bfloat16 is rounder.
     after = json.loads((tmp_path / "run" / "config.json").read_text())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from conftest import CONFIG, make_model, to_numpy
 
-from kbert.convert import load_checkpoint, save_checkpoint
+from kbert.convert import load, save_checkpoint
 from kbert.text.tokenizer import WordPieceTokenizer
 from training import transplant
 
@@ -28,7 +28,7 @@ def test_blocks_and_shared_tokens_stay_and_the_others_look_alike(source, tmp_pat
     command = [str(tmp_path / "source"), "--vocabulary", str(tmp_path / "vocab.txt"), "--keep_accents"]
     transplant.main([*command, "--output", str(tmp_path / "start")])
     assert "310 tokens, 7 of them with the embedding they had" in capsys.readouterr().out
-    start = load_checkpoint(tmp_path / "start")
+    start = load(tmp_path / "start")
     assert start.missing_parts == () and start.tokenizer.encode("나는 학교에, w7") == [302, 300, 301, 303, 304]
 
     table, old_table = (to_numpy(each.backbone.embeddings.token_embedding.embeddings) for each in (start.model, model))

@@ -20,7 +20,7 @@ import time
 import keras
 
 from kbert.config import BertConfig
-from kbert.convert import load_checkpoint, save_checkpoint
+from kbert.convert import load, save_checkpoint
 from kbert.convert.tokenizer_fit import check_tokenizer
 from kbert.data.mixture import mixed_datasets
 from kbert.data.pipelines import pretraining_dataset
@@ -129,7 +129,7 @@ def _build_model(settings, tokenizer):
     if settings.init is None:
         config = BertConfig.named(settings.size, vocabulary_size=tokenizer.vocabulary_size)
         return BertPretrainer(BertBackbone(config.replace(**changes), dtype=settings.precision)), config
-    checkpoint = load_checkpoint(settings.init, dtype=settings.precision, **changes)
+    checkpoint = load(settings.init, dtype=settings.precision, **changes)
     if checkpoint.tokenizer.vocabulary != tokenizer.vocabulary:
         raise ValueError(
             "--init must have the vocabulary of the shards. "

@@ -16,7 +16,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from kbert.convert import load_checkpoint, save_checkpoint
+from kbert.convert import load, save_checkpoint
 from kbert.models import BertBackbone, BertPretrainer
 from kbert.text.tokenizer import WordPieceTokenizer
 from training.arguments import one_line_errors, parse, setting
@@ -42,7 +42,7 @@ def main(argv=None):
             raise ValueError("--vocabulary must be given: a vocab.txt (kbert vocab learns one).")
         strip_accents = False if settings.keep_accents else None
         tokenizer = WordPieceTokenizer(settings.vocabulary, not settings.cased, strip_accents=strip_accents)
-        source = load_checkpoint(settings.encoder)
+        source = load(settings.encoder)
         model, num_kept = transplant(source.model.backbone, source.tokenizer, tokenizer, settings.seed)
         save_checkpoint(model, tokenizer, settings.output)
     print(

@@ -5,14 +5,11 @@ from kbert.convert.huggingface import save_checkpoint
 from kbert.convert.keras_hub import from_keras_hub, save_keras_hub, to_keras_hub
 from kbert.convert.sources import find_checkpoint, load
 
-load_checkpoint = load  # The longer name of the same function.
-
 __all__ = [
     "Checkpoint",
     "find_checkpoint",
     "from_keras_hub",
     "load",
-    "load_checkpoint",
     "save_checkpoint",
     "save_keras_hub",
     "to_keras_hub",

@@ -5,7 +5,7 @@ import dataclasses
 import keras
 import numpy as np
 
-from kbert.convert import load_checkpoint
+from kbert.convert import load
 from kbert.models import BertBackbone
 
 
@@ -70,7 +70,7 @@ def open_source(source, tokenizer=None, needs=(), max_sequence_length=None):
             `max_sequence_length`.
     """
     if not callable(source):
-        checkpoint = source if hasattr(source, "missing_parts") else load_checkpoint(source)
+        checkpoint = source if hasattr(source, "missing_parts") else load(source)
         absent = [part for part in needs if part in checkpoint.missing_parts]
         if absent:
             raise ValueError(
