@@ -1,9 +1,10 @@
 """The page, and the command that opens it.
 
-python -m demo.app --model kbert-small-en --port 7860
+python -m demo.app --port 7860
 """
 
 import argparse
+import functools
 import html
 
 import gradio as gr
@@ -27,12 +28,13 @@ LAUNCH_OPTIONS = {
 }
 
 
-def build_app(fill_mask, sentence_pair, title="kbert"):
+def build_app(fill_mask, sentence_pair, languages=("en", "ko"), title="kbert"):
     """Build the page. Launch it with `LAUNCH_OPTIONS`.
 
     Args:
         fill_mask: `kbert.inference.FillMask`, or any callable with its signature.
         sentence_pair: `kbert.inference.SentencePair`, or any callable with its signature.
+        languages: of "en" and "ko", those to show examples in.
         title: str, the page's heading and the browser tab's.
 
     Returns:
@@ -41,25 +43,22 @@ def build_app(fill_mask, sentence_pair, title="kbert"):
     with gr.Blocks(title=title, analytics_enabled=False) as app:
         gr.HTML(f'<header class="kb-header"><h1>{html.escape(title)}</h1><p>{SUBTITLE}</p></header>', js_on_load=None)
         with gr.Tab("Fill mask"):
-            fill_mask_tab.build_tab(fill_mask)
+            fill_mask_tab.build_tab(fill_mask, languages)
         with gr.Tab("Sentence pair"):
-            sentence_pair_tab.build_tab(sentence_pair)
+            sentence_pair_tab.build_tab(sentence_pair, languages)
     return app
 
 
 def main(argv=None):
     """Load a checkpoint and serve the page until interrupted."""
     parser = argparse.ArgumentParser(prog="python -m demo.app", description="Open kbert in the browser.")
-    parser.add_argument("--model", default="kbert-small-en", help="preset name or checkpoint folder (%(default)s)")
+    parser.add_argument("--model", help="preset or checkpoint folder (the English and the Korean preset, by the text)")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 is all (%(default)s)")
     parser.add_argument("--port", type=int, default=7860, help="(%(default)s)")
     arguments = parser.parse_args(argv)
 
-    from kbert import FillMask, SentencePair, load  # Seconds of imports that --help does without.
-
     try:
-        checkpoint = load(arguments.model)
-        app = build_app(FillMask(checkpoint), SentencePair(checkpoint))
+        app = build_app(*_open_model(arguments.model))
     except (FileNotFoundError, ValueError) as error:
         raise SystemExit(f"The page has no model to show. {error}") from error
     host, port = arguments.host, arguments.port
@@ -72,6 +71,20 @@ def main(argv=None):
         ) from error
     print(f"kbert is open at {app.local_url} (Ctrl+C closes it).", flush=True)
     app.block_thread()
+
+
+def _open_model(name):
+    """Return fill mask, sentence pair, and the languages of the model; of the two presets for None."""
+    from kbert import FillMask, SentencePair, load  # Seconds of imports that --help does without.
+    from kbert.inference.languages import by_language, reads
+
+    if name is None:
+        load_once = functools.cache(load)  # Both questions of a language share its model.
+        fill_mask = by_language(lambda preset: FillMask(load_once(preset)))
+        sentence_pair = by_language(lambda preset: SentencePair(load_once(preset)))
+        return fill_mask, sentence_pair, ("en", "ko")
+    checkpoint = load(name)
+    return FillMask(checkpoint), SentencePair(checkpoint), reads(checkpoint.tokenizer) or ("en",)
 
 
 if __name__ == "__main__":

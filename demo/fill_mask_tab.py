@@ -8,13 +8,20 @@ from demo.bars import answer_card, bar_list, empty_card, marked_excerpt, window_
 from demo.questions import MODEL_QUEUE, answer_on_page, answer_to_program, check_texts
 
 # Gradio shows 60 characters of an example.
-EXAMPLES = [
-    "The capital of France is [MASK].",
-    "She opened the [MASK] and read the first page.",
-    "The river flows into the [MASK] near the [MASK] of the city.",
-    "He was born in [MASK] and studied law at Oxford.",
-    "The band released their second [MASK] in 1994.",
-]
+EXAMPLES = {
+    "en": [
+        "The capital of France is [MASK].",
+        "She opened the [MASK] and read the first page.",
+        "The river flows into the [MASK] near the [MASK] of the city.",
+        "He was born in [MASK] and studied law at Oxford.",
+    ],
+    "ko": [
+        "나는 [MASK]에 가서 공부를 했다.",
+        "대한민국의 수도는 [MASK]이다.",
+        "그는 축구 [MASK]이다.",
+        "그 영화는 정말 [MASK].",
+    ],
+}
 
 # Bounds the work of one question: each mask of a text that is longer than the model takes a pass of its own.
 MAX_MASKS = 20
@@ -26,12 +33,14 @@ INSERT_MASK = """(text) => {
 }"""
 
 
-def build_tab(fill_mask):
+def build_tab(fill_mask, languages):
     """Lay out the tab inside the `gr.Blocks` being built.
 
     Args:
         fill_mask: `kbert.inference.FillMask`, or any callable with its signature.
+        languages: keys of `EXAMPLES`.
     """
+    sentences = [sentence for language in languages for sentence in EXAMPLES[language]]
 
     def ask_model(text, top_k):
         check_texts(text)
@@ -59,7 +68,7 @@ def build_tab(fill_mask):
     with gr.Row(elem_classes="kb-tab"):
         with gr.Column(elem_classes="kb-question"):
             text = gr.Textbox(
-                EXAMPLES[0], label="Text with [MASK] where a word is missing", max_lines=8, elem_id="fill-mask-text"
+                sentences[0], label="Text with [MASK] where a word is missing", max_lines=8, elem_id="fill-mask-text"
             )
             with gr.Row(elem_classes="kb-buttons"):
                 insert = gr.Button("Insert [MASK]", min_width=0)
@@ -68,7 +77,9 @@ def build_tab(fill_mask):
         with gr.Column(elem_classes="kb-answer"):
             shown = gr.HTML(empty_card("The most probable words appear here."), js_on_load=None)
         with gr.Column(elem_classes="kb-examples"):
-            examples = gr.Examples([[example] for example in EXAMPLES], text, cache_examples=False)
+            examples = gr.Examples(
+                [[sentence] for sentence in sentences], text, cache_examples=False, examples_per_page=20
+            )
 
     question = dict(fn=show, inputs=[text, top_k], outputs=shown, show_progress="minimal", **MODEL_QUEUE)
     gr.on([ask.click, text.submit, top_k.release], **question, api_visibility="private")

@@ -4,7 +4,7 @@ import argparse
 import pathlib
 import sys
 
-from kbert.cli_questions import DEFAULT_MODEL, add_questions
+from kbert.cli_questions import add_questions
 from kbert.quiet_start import load_keras
 
 
@@ -55,7 +55,7 @@ def _parser():
     command.add_argument("--activation", help="gelu_erf, gelu_tanh or relu, if not what the source says")
 
     command = _add(commands, "demo", _demo, "show a model in the browser")
-    command.add_argument("--model", default=DEFAULT_MODEL, help=f"preset or folder (default: {DEFAULT_MODEL})")
+    command.add_argument("--model", help="preset or folder (default: the English and the Korean preset)")
     command.add_argument("--host", default="127.0.0.1", help="address to serve on (default: 127.0.0.1)")
     command.add_argument("--port", type=int, default=7860, help="port to serve on (default: 7860)")
     return parser
@@ -154,7 +154,8 @@ def _demo(arguments):
         from demo.app import main as serve
     except ModuleNotFoundError as error:
         raise ImportError(f"The page needs {error.name}. Install it with `pip install keras-kbert[demo]`.") from error
-    serve(["--model", arguments.model, "--host", arguments.host, "--port", str(arguments.port)])
+    model = [] if arguments.model is None else ["--model", arguments.model]
+    serve([*model, "--host", arguments.host, "--port", str(arguments.port)])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import sys
 
 from kbert.quiet_start import load_keras
 
-DEFAULT_MODEL = "kbert-small-en"
+MODEL_HELP = "preset or folder (default: kbert-small-ko for a text in Hangul, kbert-small-en for any other)"
 
 
 def add_questions(commands, add):
@@ -35,19 +35,25 @@ def add_questions(commands, add):
     command.add_argument("--layers", default="last", help="embeddings, last, second_to_last, sum_last_four, ...")
     command.add_argument("--pooling", default="mean", help="mean, or cls (default: mean)")
     command.add_argument("--truncate", action="store_true", help="cut a text that is longer than the model")
-    command.add_argument("--model", default=DEFAULT_MODEL, help=f"preset or folder (default: {DEFAULT_MODEL})")
+    command.add_argument("--model", help=MODEL_HELP)
 
     command = add(commands, "features", _features, "write the vectors of each token of each line, as JSON lines")
     command.add_argument("input", help='a file with a text or a pair "first ||| second" a line; - for standard input')
     command.add_argument("--output", default="-", help="the .jsonl to write (default: standard output)")
     command.add_argument("--layers", nargs="+", type=int, default=[-1, -2, -3, -4], help="(default: -1 -2 -3 -4)")
     command.add_argument("--max-sequence-length", type=int, help="cut lines to this (default: what the model reads)")
-    command.add_argument("--model", default=DEFAULT_MODEL, help=f"preset or folder (default: {DEFAULT_MODEL})")
+    command.add_argument("--model", default="kbert-small-en", help="preset or folder (default: kbert-small-en)")
 
 
 def _add_model(command):
-    command.add_argument("--model", default=DEFAULT_MODEL, help=f"preset or folder (default: {DEFAULT_MODEL})")
+    command.add_argument("--model", help=MODEL_HELP)
     command.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _model(arguments, *texts):
+    from kbert.inference.languages import preset_for
+
+    return arguments.model or preset_for(*texts)
 
 
 def _print_json(answers):
@@ -58,7 +64,7 @@ def _fill_mask(arguments):
     load_keras()
     from kbert.inference import FillMask
 
-    fill_mask = FillMask(arguments.model)
+    fill_mask = FillMask(_model(arguments, arguments.text))
     if arguments.joint:
         top_k = min(5, arguments.beam_size) if arguments.top_k is None else arguments.top_k
         fillings = fill_mask.jointly(arguments.text, top_k, arguments.targets, arguments.beam_size)
@@ -82,7 +88,7 @@ def _pair(arguments):
     load_keras()
     from kbert.inference import SentencePair
 
-    verdict = SentencePair(arguments.model)(arguments.first, arguments.second)
+    verdict = SentencePair(_model(arguments, arguments.first, arguments.second))(arguments.first, arguments.second)
     if arguments.json:
         print(json.dumps(dataclasses.asdict(verdict)))
         return
@@ -93,7 +99,7 @@ def _score(arguments):
     load_keras()
     from kbert.inference import ScoreText
 
-    scores = ScoreText(arguments.model)(arguments.text)
+    scores = ScoreText(_model(arguments, *arguments.text))(arguments.text)
     if arguments.json:
         return _print_json(scores)
     for text, score in zip(arguments.text, scores, strict=True):
@@ -108,7 +114,7 @@ def _embed(arguments):
     from kbert.inference import EmbedText
     from kbert.inference.features import split_pair
 
-    embed = EmbedText(arguments.model, layers=arguments.layers, pooling=arguments.pooling)
+    embed = EmbedText(_model(arguments, *arguments.text), layers=arguments.layers, pooling=arguments.pooling)
     texts = [pair if len(pair := split_pair(text)) == 2 else text for text in arguments.text]
     for text, vector in zip(arguments.text, embed(texts, truncate=arguments.truncate), strict=True):
         print(json.dumps({"text": text, "vector": vector.tolist()}, ensure_ascii=False))

@@ -15,13 +15,15 @@ import pytest
 
 from demo.app import main
 from demo.bars import bar_list, marked_excerpt
-from demo.fill_mask_tab import EXAMPLES, MAX_MASKS
+from demo.fill_mask_tab import EXAMPLES as SENTENCES
+from demo.fill_mask_tab import MAX_MASKS
 from demo.questions import MAX_CHARACTERS
-from demo.sentence_pair_tab import PAIRS
+from demo.sentence_pair_tab import EXAMPLES as NAMED_PAIRS
 from kbert import BertBackbone, BertConfig, BertPretrainer, FillMask, SentencePair, learn_vocabulary, save_checkpoint
 from kbert.text.tokenizer import WordPieceTokenizer
 
 ROOT = pathlib.Path(__file__).parent.parent
+EXAMPLES, PAIRS = SENTENCES["en"], list(NAMED_PAIRS["en"].values())
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
