@@ -1,5 +1,6 @@
 """The page, driven in a real browser on a real (tiny, untrained) checkpoint; no request may leave this machine."""
 
+import contextlib
 import pathlib
 import re
 import shutil
@@ -20,6 +21,7 @@ from demo.fill_mask_tab import MAX_MASKS
 from demo.questions import MAX_CHARACTERS
 from demo.sentence_pair_tab import EXAMPLES as NAMED_PAIRS
 from kbert import BertBackbone, BertConfig, BertPretrainer, FillMask, SentencePair, learn_vocabulary, save_checkpoint
+from kbert.inference.languages import preset_for
 from kbert.text.tokenizer import WordPieceTokenizer
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -56,13 +58,13 @@ def sentence_pair(checkpoint):
     return SentencePair(checkpoint)
 
 
-@pytest.fixture(scope="module")
-def address(checkpoint):
-    """Where the page is, opened by its command."""
+@contextlib.contextmanager
+def serve(*arguments):
+    """Open the page by its command; yield where it is."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "demo.app", "--model", checkpoint, "--port", str(port)]
+    command = [sys.executable, "-m", "demo.app", *arguments, "--port", str(port)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         try:
             printed = server.stdout.readline()
@@ -70,6 +72,12 @@ def address(checkpoint):
             yield f"http://127.0.0.1:{port}/"
         finally:
             server.terminate()
+
+
+@pytest.fixture(scope="module")
+def address(checkpoint):
+    with serve("--model", checkpoint) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -208,6 +216,25 @@ def test_pair_is_judged_swapped_and_refused(page, sentence_pair):
     page.get_by_label("Second sentence").fill("")
     page.get_by_role("button", name="Compare").click()
     expect(page.get_by_role("alert")).to_contain_text("A text must have at least one word.")
+
+
+def test_without_a_model_the_page_answers_english_and_korean(browser):
+    with serve() as address:
+        page = browser.new_page(viewport={"width": 1440, "height": 844})
+        page.goto(address)
+        for text in (SENTENCES["en"][3], SENTENCES["ko"][0]):
+            page.get_by_role("button", name=text).click()
+            expect_bars(page, candidates(FillMask(preset_for(text))(text)))
+        typed = "나는 [MASK]을 먹었다."
+        text_box(page).fill("")
+        text_box(page).press_sequentially(typed)
+        page.get_by_role("button", name="Fill", exact=True).click()
+        expect_bars(page, candidates(FillMask("kbert-small-ko")(typed)))
+        page.get_by_role("tab", name="Sentence pair").click()
+        page.get_by_role("button", name="태풍과 소설").click()
+        verdict = SentencePair("kbert-small-ko")(*NAMED_PAIRS["ko"]["태풍과 소설"])
+        expect_bars(page, [("follows", verdict.follows), ("random", verdict.random)])
+        page.close()
 
 
 def test_source_names_no_other_host_and_browsers_are_told_to_ask_none(address):
