@@ -27,39 +27,15 @@ from kbert.data.pipelines import pretraining_dataset
 from kbert.models import BertBackbone, BertPretrainer
 from kbert.optimization import BertAdamW, WarmupLinearDecay
 from kbert.text.tokenizer import WordPieceTokenizer
-from training.arguments import one_line_errors, parse, setting
+from training.arguments import one_line_errors, parse
 from training.environment import describe_environment, leave_gpus_to_backend
+from training.masking_report import PrintMasking
+from training.pretrain_settings import Settings
 from training.progress import PrintProgress
 from training.state import ReseedDropout, SaveState, cut_history, restore_state, saved_states
 
 DROPOUTS = ("dropout", "attention_dropout")
-PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """The command line of this script."""
-
-    data: tuple = setting(text="folders that training/prepare.py wrote, with one vocabulary; their rows are mixed")
-    output: str = setting("runs/pretrain", "folder of the checkpoint and of everything about the run")
-    size: str = setting("tiny", "tiny, mini, small, medium, base, large or LAYERSxWIDTH; ignored with --init")
-    init: str = setting(None, "checkpoint folder or preset to start from; missing heads start random")
-    precision: str = setting("float32", "mixed_bfloat16 where the processor has it", choices=PRECISIONS)
-    batch_size: int = setting(32, "rows a step")
-    steps: int = setting(10000, "updates in all")
-    learning_rate: float = setting(1e-4, "highest learning rate")
-    warmup_steps: int = setting(None, "updates up to the highest rate; a tenth of --steps if not given")
-    weight_decay: float = setting(0.01, "of all weights but LayerNorms and biases")
-    no_dropout: bool = setting(False, "train without dropout (one pass over the text); config.json keeps its rates")
-    mask_selection_length: int = setting(20, "mask slots a row: 20 for 128 tokens, 77 for 512")
-    save_every: int = setting(500, "updates between two saves; also what one line of history.csv averages over")
-    held_out_batches: int = setting(50, "held-out batches for the check at each save; 0 for none until the end")
-    seed: int = setting(0, "of weights, dropout, order and masks")
-
-    @property
-    def steps_per_epoch(self):
-        """Updates between two saves; an "epoch" of Keras' `fit`."""
-        return min(self.save_every, self.steps)
+MASKING = ("mask_selection_length", "mask_selection_rate", "mask_token_rate", "random_token_rate", "whole_words")
 
 
 def main(argv=None):
@@ -106,7 +82,9 @@ def _starts_so_far(settings, output):
         return []
     run = json.loads((output / "run.json").read_text(encoding="utf-8"))
     values = json.loads(json.dumps(dataclasses.asdict(settings)))  # A tuple is a list in run.json.
-    changed = [name for name in values if name != "output" and values[name] != run["settings"].get(name)]
+    # A setting that is younger than the run had its default then.
+    began_with = {field.name: field.default for field in dataclasses.fields(Settings)} | run["settings"]
+    changed = [name for name in values if name != "output" and values[name] != began_with[name]]
     if changed:
         raise ValueError(
             f"A run must go on with the settings it began with. Received: another {' and '.join(changed)} than in "
@@ -152,7 +130,7 @@ def _compile(model, settings):
 
 def _open_data(settings, first_step):
     """Return the endless training batches from `first_step` on, and the held-out ones or None."""
-    batches = {"batch_size": settings.batch_size, "mask_selection_length": settings.mask_selection_length}
+    batches = {"batch_size": settings.batch_size} | {name: getattr(settings, name) for name in MASKING}
     training = pretraining_dataset(settings.data, **batches, seed=settings.seed, start_step=first_step)
     if not mixed_datasets(settings.data).held_out:
         print(f"{' and '.join(settings.data)} has no held-out rows: the run is not checked on unseen text")
@@ -178,6 +156,7 @@ def _fit(model, settings, training, held_out, first_step, save):
             callbacks=[
                 ReseedDropout(settings.seed),
                 PrintProgress(settings.steps, first_step, settings.batch_size),
+                PrintMasking(training, mixed_datasets(settings.data).special_token_ids["[MASK]"]),
                 keras.callbacks.TerminateOnNaN(),
                 keras.callbacks.CSVLogger(output / "history.csv", append=True),
                 keras.callbacks.TensorBoard(output / "tensorboard", write_graph=False),
