@@ -1,15 +1,22 @@
-"""training/pretrain.py: what its flags for masking do, and what it says about it."""
+"""training/pretrain.py: the recipe's flags, for masking, optimizer, accumulation and budget."""
 
+import dataclasses
 import json
 import re
 
+import keras
 import numpy as np
 import pytest
-from test_training import command, make_data
+import safetensors.numpy
+from test_training import command, history, make_data
 
 from kbert.data.pipelines import pretraining_dataset
+from kbert.data.schema import DatasetInfo
+from kbert.optimization import BertAdamW, Lamb
 from training import pretrain
+from training.budget import legs, updates_of
 from training.masking_report import masking_shares
+from training.state import saved_states
 
 MASK = 4
 
@@ -69,3 +76,97 @@ def test_a_run_from_before_a_flag_goes_on(data, tmp_path):
     path.write_text(json.dumps(run))
     with pytest.raises(SystemExit, match="Received: another whole_words than in"):
         pretrain.main([*arguments, "--whole_words"])
+
+
+def test_a_budget_in_passes_or_tokens_becomes_updates(data):
+    shards = DatasetInfo.from_folder(data).shards
+    rows, tokens = (sum(getattr(shard, name) for shard in shards) for name in ("rows", "tokens"))
+    settings = pretrain.Settings(data=(str(data),), batch_size=7, accumulate=2)
+
+    def updates(**budget):
+        return updates_of(dataclasses.replace(settings, **budget))
+
+    assert updates() == 10000 and updates(steps=3) == 3
+    assert updates(epochs=3.0) == -(-3 * rows // 14) and updates(epochs=1e-9) == 1
+    # A row is worth the mean of all rows.
+    assert updates(tokens=1.5 * tokens) == updates(epochs=1.5) == -(-3 * rows // 28)
+    assert updates(tokens=tokens / rows * 14 * 5 - 1) == 5 and updates(tokens=tokens / rows * 14 * 5 + 1) == 6
+
+
+def test_legs_by_hand():
+    assert legs(60, 20, 0) == [(0, 60, 20)]
+    assert legs(50, 20, 0) == [(0, 40, 20), (40, 50, 10)]
+    assert legs(50, 20, 20) == [(20, 40, 20), (40, 50, 10)]
+    assert legs(50, 20, 40) == [(40, 50, 10)]
+    assert legs(7, 20, 0) == [(0, 7, 7)]
+    assert legs(50, 20, 50) == legs(60, 20, 60) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epochs": 2}, r"must have one budget: --steps, --epochs or --tokens. Received: --steps 60 --epochs 2.0."),
+        ({"steps": 0}, "--steps must be above 0. Received: --steps 0."),
+        ({"accumulate": 0}, "--accumulate must be at least 1. Received: --accumulate 0."),
+        ({"save_every": 0}, "--save_every must be at least 1. Received: --save_every 0."),
+    ],
+)
+def test_impossible_budgets_are_refused(data, tmp_path, changes, message):
+    with pytest.raises(SystemExit, match=message):
+        pretrain.main(command(data, tmp_path / "run", **changes))
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_optimizer_is_the_one_the_flags_describe():
+    for flags, expected in (
+        ({}, (BertAdamW, True, None)),
+        ({"optimizer": "lamb", "accumulate": 4}, (Lamb, True, 4)),
+        ({"no_bias_correction": True}, (BertAdamW, False, None)),
+    ):
+        model = keras.Sequential([keras.layers.Dense(1)])
+        pretrain._compile(model, pretrain.Settings(data=(), steps=30, weight_decay=0.07, **flags))
+        found = model.optimizer
+        assert (type(found), found.bias_correction, found.gradient_accumulation_steps) == expected
+        assert found.weight_decay == 0.07
+
+
+@pytest.fixture(scope="module")
+def uneven(data, tmp_path_factory):
+    """A run of 5 updates of 2 batches, saved after 2, 4 and 5, and its arguments without --output."""
+    output = tmp_path_factory.mktemp("uneven") / "run"
+    changes = {"steps": 5, "save_every": 2, "accumulate": 2, "optimizer": "lamb", "learning_rate": 0.03}
+    arguments = [*command(data, output, **changes), "--no_dropout"]
+    pretrain.main(arguments)
+    return output, arguments
+
+
+def weights_of(output):
+    return safetensors.numpy.load_file(output / "model.safetensors")
+
+
+def assert_same_weights(one, other):
+    for name, value in weights_of(one).items():
+        np.testing.assert_allclose(value, weights_of(other)[name], rtol=0, atol=1e-6, err_msg=name)
+
+
+def test_saves_need_not_divide_the_budget(uneven, data, tmp_path):
+    output, arguments = uneven
+    assert [step for step, _ in saved_states(output / "state")] == [4, 5]
+    assert [row["epoch"] for row in history(output)] == [0, 1, 2]
+    # The same updates with one save at the end: other calls of fit, the same batches and rates.
+    once = tmp_path / "once"
+    pretrain.main([*arguments, "--output", str(once), "--save_every", "5"])
+    assert_same_weights(output, once)
+
+
+def test_a_run_of_accumulated_updates_goes_on_at_its_last_save(uneven, tmp_path, capsys):
+    output, arguments = uneven
+    before = {name: value.copy() for name, value in weights_of(output).items()}
+    saved_states(output / "state")[-1][1].unlink()
+    (output / "result.json").unlink()
+    pretrain.main(arguments)
+    printed = capsys.readouterr().out
+    assert "4 of 5 steps done" in printed and re.findall(r"step \d/5", printed) == ["step 5/5"]
+    for name, value in weights_of(output).items():
+        np.testing.assert_allclose(value, before[name], rtol=0, atol=1e-6, err_msg=name)
+    assert [row["epoch"] for row in history(output)] == [0, 1, 2]
