@@ -1,9 +1,12 @@
 import keras
 import numpy as np
 import pytest
-from conftest import make_model, to_numpy
+import torch
+from conftest import B, make_batch, make_model, to_numpy
 
-from kbert.optimization import BertAdamW, WarmupLinearDecay
+from kbert.config import BertConfig
+from kbert.models import BertBackbone, BertPretrainer
+from kbert.optimization import BertAdamW, Lamb, WarmupLinearDecay
 
 
 def test_schedule_is_the_closed_form():
@@ -38,44 +41,155 @@ def decayed_paths(optimizer, variables):
     return {v.path for v, old, new in zip(variables, before, after, strict=True) if np.abs(new - old).max() > 0}
 
 
-def test_layer_norms_and_biases_are_not_decayed_and_all_else_is(rng):
-    model = make_model(rng)
-    variables = model.trainable_variables
-    expected = {v.path for v in variables if v.path.split("/")[-1] in ("kernel", "embeddings")}
-    assert decayed_paths(BertAdamW(0.1), variables) == expected
+DECAYED = {
+    *(
+        f"block_{block}/{layer}/kernel"
+        for block in range(2)
+        for layer in (
+            "attention/query", "attention/key", "attention/value", "attention/projection", "intermediate",
+            "feed_forward",
+        )
+    ),
+    *(f"embeddings/{table}_embedding/embeddings" for table in ("token", "segment", "position")),
+    "pooler/dense/kernel", "mlm/dense/kernel", "nsp/dense/kernel",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("optimizer_class", [BertAdamW, Lamb])
+def test_layer_norms_and_biases_are_not_decayed_and_all_else_is(rng, optimizer_class):
+    variables = make_model(rng).trainable_variables
+    assert decayed_paths(optimizer_class(0.1), variables) == DECAYED
     assert {v.path.split("/")[-1] for v in variables} == {"kernel", "embeddings", "gamma", "beta", "bias"}
-    # 2 x 6 kernels in the blocks, 3 tables, pooler, the two heads.
-    assert len(expected) == 12 + 3 + 1 + 2
 
 
-def test_the_exclusion_survives_serialisation(rng):
-    optimizer = BertAdamW(0.1, weight_decay=0.05, epsilon=1e-5, global_clipnorm=2.0)
-    again = BertAdamW.from_config(optimizer.get_config())
-    assert (again.weight_decay, again.epsilon, again.global_clipnorm) == (0.05, 1e-5, 2.0)
-    paths = decayed_paths(again, make_model(rng).trainable_variables)
-    assert paths and not any(path.endswith(("gamma", "beta", "bias")) for path in paths)
+@pytest.mark.parametrize("optimizer_class", [BertAdamW, Lamb])
+def test_the_settings_and_the_exclusion_survive_serialisation(rng, optimizer_class):
+    settings = {"weight_decay": 0.05, "epsilon": 1e-5, "global_clipnorm": 2.0, "bias_correction": False}
+    settings |= {"beta_1": 0.8, "beta_2": 0.99, "gradient_accumulation_steps": 3}
+    saved = keras.saving.serialize_keras_object(optimizer_class(0.1, **settings))
+    again = keras.saving.deserialize_keras_object(saved)
+    assert type(again) is optimizer_class
+    assert {name: getattr(again, name) for name in settings} == settings
+    unaccumulated = optimizer_class.from_config(again.get_config() | {"gradient_accumulation_steps": None})
+    assert decayed_paths(unaccumulated, make_model(rng).trainable_variables) == DECAYED
 
 
-def test_three_updates_follow_the_formula_with_clipping(rng):
-    kernel, bias = (
-        keras.Variable(rng.normal(size=shape), name=name) for shape, name in (((3, 4), "kernel"), ((4,), "bias"))
-    )
-    optimizer = BertAdamW(0.01, weight_decay=0.1, global_clipnorm=1.0)
-    values = [to_numpy(kernel.value).astype("float64"), to_numpy(bias.value).astype("float64")]
-    m, v = ([np.zeros_like(value) for value in values] for _ in range(2))
-    for step in range(1, 4):
-        gradients = [rng.normal(size=value.shape) * 3 for value in values]
-        optimizer.apply([keras.ops.convert_to_tensor(g.astype("float32")) for g in gradients], [kernel, bias])
-        norm = np.sqrt(sum((g**2).sum() for g in gradients))
-        assert norm > 1
-        for index, gradient in enumerate(gradients):
-            clipped = gradient / norm
-            if index == 0:
-                values[0] -= 0.01 * 0.1 * values[0]
-            m[index] = 0.9 * m[index] + 0.1 * clipped
-            v[index] = 0.999 * v[index] + 0.001 * clipped**2
-            # Keras adds epsilon to the root before it is corrected.
-            rate = 0.01 * np.sqrt(1 - 0.999**step) / (1 - 0.9**step)
-            values[index] -= rate * m[index] / (np.sqrt(v[index]) + 1e-6)
-    np.testing.assert_allclose(to_numpy(kernel.value), values[0], atol=1e-5)
-    np.testing.assert_allclose(to_numpy(bias.value), values[1], atol=1e-5)
+SHAPES = {"kernel": (3, 4), "bias": (4,), "embeddings": (5, 3)}
+
+
+def updates(optimizer, gradients, start):
+    """Apply lists of gradients to variables that start as given; return their values after each, as float64."""
+    variables = [keras.Variable(value, name=name, dtype="float32") for name, value in zip(SHAPES, start, strict=True)]
+    after = []
+    for step in gradients:
+        optimizer.apply([keras.ops.convert_to_tensor(gradient.astype("float32")) for gradient in step], variables)
+        after.append([to_numpy(variable.value).astype("float64") for variable in variables])
+    return after
+
+
+def draw(rng, scale, count):
+    """Return start values with an embedding of zeros, and gradients whose global norm is sometimes above 1."""
+    start = [rng.normal(size=shape) for shape in SHAPES.values()]
+    start[2] *= 0
+    gradients = [[rng.normal(size=shape) * scale for shape in SHAPES.values()] for _ in range(count)]
+    return start, gradients
+
+
+def assert_same_updates(found, expected):
+    for number, (one, other) in enumerate(zip(found, expected, strict=True)):
+        for name, value, target in zip(SHAPES, one, other, strict=True):
+            np.testing.assert_allclose(value, target, rtol=0, atol=3e-6, err_msg=f"{name} after update {number + 1}")
+
+
+@pytest.mark.parametrize("scale", [3.0, 1e-5])  # Clipped by the norm; near epsilon, where its place matters.
+def test_adamw_with_bias_correction_is_torchs(rng, scale):
+    start, gradients = draw(rng, scale, count=6)
+    theirs = [torch.nn.Parameter(torch.tensor(value)) for value in start]
+    groups = [{"params": [theirs[0], theirs[2]], "weight_decay": 0.1}, {"params": [theirs[1]], "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=0.01, betas=(0.9, 0.999), eps=1e-6)
+    expected = []
+    for step in gradients:
+        norm = np.sqrt(sum((gradient**2).sum() for gradient in step))
+        for parameter, gradient in zip(theirs, step, strict=True):
+            parameter.grad = torch.tensor(gradient / max(1.0, norm))
+        optimizer.step()
+        expected.append([parameter.detach().numpy().copy() for parameter in theirs])
+    assert_same_updates(updates(BertAdamW(0.01, weight_decay=0.1), gradients, start), expected)
+
+
+def by_formula(start, gradients, bias_correction, is_lamb):
+    """Google's AdamWeightDecayOptimizer, or algorithm 2 of You et al., in float64: rate 0.01, decay 0.1."""
+    weights = [value.copy() for value in start]
+    m, v = ([np.zeros_like(value) for value in start] for _ in range(2))
+    after = []
+    for step, gradient in enumerate(gradients, start=1):
+        norm = np.sqrt(sum((g**2).sum() for g in gradient))
+        for i, name in enumerate(SHAPES):
+            g = gradient[i] / max(1.0, norm)
+            m[i] = 0.9 * m[i] + 0.1 * g
+            v[i] = 0.999 * v[i] + 0.001 * g * g
+            scales = (1 - 0.9**step, 1 - 0.999**step) if bias_correction else (1, 1)
+            update = m[i] / scales[0] / (np.sqrt(v[i] / scales[1]) + 1e-6)
+            ratio = 1.0
+            if name != "bias":
+                update = update + 0.1 * weights[i]
+                norms = np.linalg.norm(weights[i]), np.linalg.norm(update)
+                if is_lamb and min(norms) > 0:
+                    ratio = norms[0] / norms[1]
+            weights[i] = weights[i] - 0.01 * ratio * update
+        after.append([value.copy() for value in weights])
+    return after
+
+
+@pytest.mark.parametrize("scale", [3.0, 0.01])
+@pytest.mark.parametrize(("optimizer_class", "bias_correction"), [(BertAdamW, False), (Lamb, True), (Lamb, False)])
+def test_six_updates_follow_the_formula(rng, optimizer_class, bias_correction, scale):
+    start, gradients = draw(rng, scale, count=6)
+    optimizer = optimizer_class(0.01, weight_decay=0.1, bias_correction=bias_correction)
+    expected = by_formula(start, gradients, bias_correction, is_lamb=optimizer_class is Lamb)
+    assert_same_updates(updates(optimizer, gradients, start), expected)
+
+
+@pytest.mark.parametrize("weight_decay", [None, 0.0])
+def test_lamb_without_decay_keeps_its_ratio(rng, weight_decay):
+    start, gradients = draw(rng, 0.1, count=1)
+    after = updates(Lamb(0.01, weight_decay=weight_decay), gradients, start)[0]
+    moved = [np.linalg.norm(value - before) for value, before in zip(after, start, strict=True)]
+    assert moved[0] == pytest.approx(0.01 * np.linalg.norm(start[0]), rel=1e-4)
+    # Adam's first step moves each weight by the rate.
+    assert moved[1:] == pytest.approx([0.01 * 4**0.5, 0.01 * 15**0.5], rel=1e-3)
+
+
+@pytest.mark.parametrize("optimizer_class", [BertAdamW, Lamb])
+def test_an_accumulated_update_is_one_of_the_mean_gradient(rng, optimizer_class):
+    """With a schedule, which counts updates: were it asked for batches, the third update would have the rate 0."""
+    start, gradients = draw(rng, 1.0, count=9)
+    means = [[sum(parts) / 3 for parts in zip(*gradients[i : i + 3], strict=True)] for i in (0, 3, 6)]
+    schedule = WarmupLinearDecay(0.1, total_steps=5, warmup_steps=2)
+    expected = updates(optimizer_class(schedule), means, start)
+    found = updates(optimizer_class(schedule, gradient_accumulation_steps=3), gradients, start)
+    for number, values in enumerate(found):
+        done = (number + 1) // 3
+        assert_same_updates([values], [expected[done - 1] if done else start])
+    assert np.abs(expected[2][0] - expected[1][0]).max() > 0.01
+
+
+def test_fit_accumulates_batches_to_one_of_all_their_rows(rng):
+    """Three batches with equally many masked words each, against one: the same loss, so the same weights."""
+    batch = make_batch(rng, batch=3 * B)
+    batch[2]["mlm"][:] = 1
+    config = BertConfig.named("1x64", vocabulary_size=29, dropout=0.0, attention_dropout=0.0)
+    models = [BertPretrainer(BertBackbone(config)) for _ in range(2)]
+    models[1].set_weights(models[0].get_weights())
+    before = to_numpy(list(models[0].trainable_variables))
+    for model, accumulate in zip(models, (None, 3), strict=True):
+        schedule = WarmupLinearDecay(1e-3, total_steps=4)
+        model.compile(BertAdamW(schedule, gradient_accumulation_steps=accumulate))
+        rows = B if accumulate else 3 * B
+        inputs, targets, weights = batch
+        model.fit(inputs, targets, batch_size=rows, sample_weight=weights, epochs=2, shuffle=False, verbose=0)
+        assert int(model.optimizer.iterations) == 2
+    whole, accumulated = (to_numpy(list(model.trainable_variables)) for model in models)
+    for variable, start, one, other in zip(models[0].trainable_variables, before, whole, accumulated, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=2e-5, err_msg=variable.path)
+        assert np.abs(one - start).max() > 5e-4 or variable.path.endswith("key/bias"), variable.path

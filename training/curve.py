@@ -39,8 +39,9 @@ def main(argv=None):
     if not history:
         raise SystemExit(f"A run must have saved once. Received: {run / 'history.csv'} without a line.")
     run_settings = json.loads((run / "run.json").read_text(encoding="utf-8"))["settings"]
-    rows_a_line = run_settings["save_every"] * run_settings["batch_size"]
-    rows = [(int(line["epoch"]) + 1) * rows_a_line / 1000 for line in history]
+    rows_a_step = run_settings["batch_size"] * run_settings.get("accumulate", 1) / 1000
+    steps = [(int(line["epoch"]) + 1) * run_settings["save_every"] for line in history]
+    rows = [min(step, run_settings["steps"]) * rows_a_step for step in steps]
 
     matplotlib.use("Agg")
     from matplotlib import pyplot

@@ -14,6 +14,7 @@ import training.quiet_start  # noqa: F401
 import dataclasses
 import functools
 import json
+import math
 import pathlib
 import time
 
@@ -25,41 +26,18 @@ from kbert.convert.tokenizer_fit import check_tokenizer
 from kbert.data.mixture import mixed_datasets
 from kbert.data.pipelines import pretraining_dataset
 from kbert.models import BertBackbone, BertPretrainer
-from kbert.optimization import BertAdamW, WarmupLinearDecay
+from kbert.optimization import BertAdamW, Lamb, WarmupLinearDecay
 from kbert.text.tokenizer import WordPieceTokenizer
-from training.arguments import one_line_errors, parse, setting
+from training.arguments import one_line_errors, parse
+from training.budget import legs, step_after, updates_of
 from training.environment import describe_environment, leave_gpus_to_backend
+from training.masking_report import PrintMasking
+from training.pretrain_settings import Settings
 from training.progress import PrintProgress
 from training.state import ReseedDropout, SaveState, cut_history, restore_state, saved_states
 
 DROPOUTS = ("dropout", "attention_dropout")
-PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """The command line of this script."""
-
-    data: tuple = setting(text="folders that training/prepare.py wrote, with one vocabulary; their rows are mixed")
-    output: str = setting("runs/pretrain", "folder of the checkpoint and of everything about the run")
-    size: str = setting("tiny", "tiny, mini, small, medium, base, large or LAYERSxWIDTH; ignored with --init")
-    init: str = setting(None, "checkpoint folder or preset to start from; missing heads start random")
-    precision: str = setting("float32", "mixed_bfloat16 where the processor has it", choices=PRECISIONS)
-    batch_size: int = setting(32, "rows a step")
-    steps: int = setting(10000, "updates in all")
-    learning_rate: float = setting(1e-4, "highest learning rate")
-    warmup_steps: int = setting(None, "updates up to the highest rate; a tenth of --steps if not given")
-    weight_decay: float = setting(0.01, "of all weights but LayerNorms and biases")
-    no_dropout: bool = setting(False, "train without dropout (one pass over the text); config.json keeps its rates")
-    mask_selection_length: int = setting(20, "mask slots a row: 20 for 128 tokens, 77 for 512")
-    save_every: int = setting(500, "updates between two saves; also what one line of history.csv averages over")
-    held_out_batches: int = setting(50, "held-out batches for the check at each save; 0 for none until the end")
-    seed: int = setting(0, "of weights, dropout, order and masks")
-
-    @property
-    def steps_per_epoch(self):
-        """Updates between two saves; an "epoch" of Keras' `fit`."""
-        return min(self.save_every, self.steps)
+MASKING = ("mask_selection_length", "mask_selection_rate", "mask_token_rate", "random_token_rate", "whole_words")
 
 
 def main(argv=None):
@@ -68,9 +46,10 @@ def main(argv=None):
     leave_gpus_to_backend()
     start = {"time": time.strftime("%Y-%m-%dT%H:%M:%S%z")} | describe_environment()
     print(f"backend {start['backend']} on {start['device']}")
-    print(json.dumps(dataclasses.asdict(settings)))
     output = pathlib.Path(settings.output)
     with one_line_errors():
+        settings = dataclasses.replace(settings, steps=updates_of(settings))
+        print(json.dumps(dataclasses.asdict(settings)))
         starts = _starts_so_far(settings, output)
         keras.utils.set_random_seed(settings.seed)
         tokenizer = WordPieceTokenizer.from_folder(settings.data[0])
@@ -97,16 +76,13 @@ def main(argv=None):
 
 def _starts_so_far(settings, output):
     """Return the starts of the run that is to go on, none for a new one; refuse settings other than it began with."""
-    if settings.steps % settings.steps_per_epoch:
-        raise ValueError(
-            "--steps must be a multiple of --save_every. "
-            f"Received: --steps {settings.steps} --save_every {settings.save_every}."
-        )
     if not saved_states(output / "state"):
         return []
     run = json.loads((output / "run.json").read_text(encoding="utf-8"))
     values = json.loads(json.dumps(dataclasses.asdict(settings)))  # A tuple is a list in run.json.
-    changed = [name for name in values if name != "output" and values[name] != run["settings"].get(name)]
+    # A setting that is younger than the run had its default then.
+    began_with = {field.name: field.default for field in dataclasses.fields(Settings)} | run["settings"]
+    changed = [name for name in values if name != "output" and values[name] != began_with[name]]
     if changed:
         raise ValueError(
             f"A run must go on with the settings it began with. Received: another {' and '.join(changed)} than in "
@@ -147,15 +123,21 @@ def _build_model(settings, tokenizer):
 def _compile(model, settings):
     warmup_steps = settings.steps // 10 if settings.warmup_steps is None else settings.warmup_steps
     schedule = WarmupLinearDecay(settings.learning_rate, settings.steps, warmup_steps)
-    model.compile(BertAdamW(schedule, weight_decay=settings.weight_decay))
+    optimizer = {"adamw": BertAdamW, "lamb": Lamb}[settings.optimizer](
+        schedule,
+        weight_decay=settings.weight_decay,
+        bias_correction=not settings.no_bias_correction,
+        gradient_accumulation_steps=settings.accumulate if settings.accumulate > 1 else None,
+    )
+    model.compile(optimizer)
 
 
 def _open_data(settings, first_step):
     """Return the endless training batches from `first_step` on, and the held-out ones or None."""
-    batches = {"batch_size": settings.batch_size, "mask_selection_length": settings.mask_selection_length}
-    training = pretraining_dataset(settings.data, **batches, seed=settings.seed, start_step=first_step)
+    batches = {"batch_size": settings.batch_size} | {name: getattr(settings, name) for name in MASKING}
+    start = {"seed": settings.seed, "start_step": first_step * settings.accumulate}
+    training = pretraining_dataset(settings.data, **batches, **start)
     if not mixed_datasets(settings.data).held_out:
-        print(f"{' and '.join(settings.data)} has no held-out rows: the run is not checked on unseen text")
         return training, None
     return training, pretraining_dataset(settings.data, **batches, split="held_out")
 
@@ -163,40 +145,57 @@ def _open_data(settings, first_step):
 def _fit(model, settings, training, held_out, first_step, save):
     """Train from `first_step` to the end and return the final numbers."""
     output = pathlib.Path(settings.output)
-    first_epoch = first_step // settings.steps_per_epoch
-    cut_history(output / "history.csv", first_epoch)
+    if held_out is None:
+        print(f"{' and '.join(settings.data)} has no held-out rows: the run is not checked on unseen text")
     has_checks = held_out is not None and settings.held_out_batches > 0
+    checks = held_out.take(settings.held_out_batches).cache() if has_checks else None
+    cut_history(output / "history.csv", math.ceil(first_step / settings.save_every))
+    callbacks = _callbacks(settings, training, first_step, save)
     started = time.perf_counter()
+    for leg in legs(settings.steps, settings.save_every, first_step):
+        if leg.first_step > first_step:
+            training, _ = _open_data(settings, leg.first_step)
+        _train(model, settings, leg, training, checks, callbacks)
+    seconds = time.perf_counter() - started
+    result = {} if held_out is None else model.evaluate(held_out, return_dict=True, verbose=0)
+    rows_per_second = (settings.steps - first_step) * settings.batch_size * settings.accumulate / seconds
+    return result | {"steps": settings.steps, "seconds": seconds, "rows_per_second": rows_per_second}
+
+
+def _callbacks(settings, training, first_step, save):
+    output = pathlib.Path(settings.output)
+    return [
+        ReseedDropout(settings.seed),
+        PrintProgress(settings, first_step),
+        PrintMasking(training, mixed_datasets(settings.data).special_token_ids["[MASK]"]),
+        keras.callbacks.TerminateOnNaN(),
+        keras.callbacks.CSVLogger(output / "history.csv", append=True),
+        keras.callbacks.TensorBoard(output / "tensorboard", write_graph=False),
+        SaveState(output / "state", functools.partial(step_after, settings), before_save=save),
+    ]
+
+
+def _train(model, settings, leg, training, checks, callbacks):
+    """Make the updates of one leg; stop the run where its last one is not saved."""
     try:
         model.fit(
             training,
-            epochs=settings.steps // settings.steps_per_epoch,
-            steps_per_epoch=settings.steps_per_epoch,
-            initial_epoch=first_epoch,
-            validation_data=held_out.take(settings.held_out_batches).cache() if has_checks else None,
+            initial_epoch=math.ceil(leg.first_step / settings.save_every),
+            epochs=math.ceil(leg.last_step / settings.save_every),
+            steps_per_epoch=leg.steps_per_epoch * settings.accumulate,
+            validation_data=checks,
             shuffle=False,
-            callbacks=[
-                ReseedDropout(settings.seed),
-                PrintProgress(settings.steps, first_step, settings.batch_size),
-                keras.callbacks.TerminateOnNaN(),
-                keras.callbacks.CSVLogger(output / "history.csv", append=True),
-                keras.callbacks.TensorBoard(output / "tensorboard", write_graph=False),
-                SaveState(output / "state", before_save=save),
-            ],
+            callbacks=callbacks,
             verbose=0,
         )
     except KeyboardInterrupt:
         raise SystemExit("Stopped. The same command goes on from the last save.") from None
-    seconds = time.perf_counter() - started
-    saved_step = max((step for step, _ in saved_states(output / "state")), default=0)
-    if saved_step < settings.steps:
+    saved_step = max((step for step, _ in saved_states(pathlib.Path(settings.output) / "state")), default=0)
+    if saved_step < leg.last_step:
         raise SystemExit(
             f"The loss must stay a finite number. Received: NaN or infinity after step {saved_step:,}, the last one "
             f"saved. Choose another --output and a lower --learning_rate."
         )
-    result = {} if held_out is None else model.evaluate(held_out, return_dict=True, verbose=0)
-    rows_per_second = (settings.steps - first_step) * settings.batch_size / seconds
-    return result | {"steps": settings.steps, "seconds": seconds, "rows_per_second": rows_per_second}
 
 
 if __name__ == "__main__":

@@ -20,13 +20,15 @@ class SaveState(keras.callbacks.Callback):
     Args:
         folder: created if missing. Holds `step-00000400.weights.h5`: the step is in the name, so the newest file says
             all a restart has to know.
+        step_after: called with the number of an epoch; returns the updates made when it is over.
         before_save: called with no argument before each save.
         keep: int, newest files kept.
     """
 
-    def __init__(self, folder, before_save, keep=2):
+    def __init__(self, folder, step_after, before_save, keep=2):
         super().__init__()
         self.folder = pathlib.Path(folder)
+        self.step_after = step_after
         self.before_save = before_save
         self.keep = keep
 
@@ -37,7 +39,7 @@ class SaveState(keras.callbacks.Callback):
         self.before_save()
         self.folder.mkdir(parents=True, exist_ok=True)
         # Not the optimizer's iterations: with mixed_float16 it does not count steps whose gradients overflowed.
-        step = (epoch + 1) * self.params["steps"]
+        step = self.step_after(epoch)
         unfinished = self.folder / "unfinished.weights.h5"
         self.model.save_weights(unfinished, overwrite=True)
         unfinished.replace(self.folder / f"step-{step:08d}.weights.h5")

@@ -13,6 +13,7 @@ import tensorflow as tf
 from kbert.data.masking import mask_tokens
 from kbert.data.mixture import mixed_datasets
 from kbert.data.schema import NO_PAIR, DatasetInfo, ShardInfo, batch_spec, check_row_in_graph, parse_row
+from kbert.data.whole_words import read_continuations
 
 FILES_AT_ONCE = 16
 RECORDS_A_TURN = 16
@@ -26,6 +27,7 @@ def pretraining_dataset(
     mask_selection_rate: float = 0.15,
     mask_token_rate: float = 0.8,
     random_token_rate: float = 0.1,
+    whole_words: bool = False,
     seed: int = 0,
     start_step: int = 0,
     split: str = "train",
@@ -43,6 +45,7 @@ def pretraining_dataset(
         batch_size: int, B.
         mask_selection_length: int, P, mask slots of a row.
         mask_selection_rate, mask_token_rate, random_token_rate: see `mask_tokens`.
+        whole_words: bool. True = hide all pieces of a word or none; the first folder must hold `vocab.txt`.
         seed: int, the only source of randomness.
         start_step: int, steps already taken: the first batch is the one an uninterrupted run would see then.
         split: "train" or "held_out".
@@ -51,6 +54,7 @@ def pretraining_dataset(
     Returns:
         `tf.data.Dataset` of `batch_spec(T, P)`. Padding is [PAD], segment 0 and `padding_mask` 0.
     Raises:
+        FileNotFoundError: `whole_words` without `vocab.txt`.
         ValueError: a value out of range, a split without rows.
         tf.errors.InvalidArgumentError: while reading, a row that does not fit (see `check_row_in_graph`).
     Source: BERT paper, appendix A.1 and A.2; masks drawn while training rather than once, as in RoBERTa, section 4.1.
@@ -59,6 +63,7 @@ def pretraining_dataset(
     max_sequence_length = info.max_sequence_length if max_sequence_length is None else max_sequence_length
     shards = _shards_of(info, split)
     _check_settings(info, shards, split, batch_size, start_step, shuffle_buffer, max_sequence_length)
+    continues_word = _continuations(folders) if whole_words else None
     is_training = split == "train"
     first_row = start_step * batch_size
     if is_training:
@@ -81,6 +86,7 @@ def pretraining_dataset(
             mask_selection_length=mask_selection_length,
             mask_token_rate=mask_token_rate,
             random_token_rate=random_token_rate,
+            continues_word=continues_word,
         )
         return _example(row, masked)
 
@@ -153,6 +159,10 @@ def _padded_batches(examples, batch_size, spec, pad_token_id, drop_remainder) ->
         padding_values=filler,
         drop_remainder=drop_remainder,
     )
+
+
+def _continuations(folders) -> np.ndarray:
+    return read_continuations(folders if isinstance(folders, str | Path) else folders[0])
 
 
 def _file_names(shards) -> tf.Tensor:
