@@ -1,52 +1,112 @@
-"""What a person sees while a model trains: a bar on a terminal, and one line a save anywhere."""
+"""What a preparation that was killed leaves, so that the same command goes on where it stopped.
 
-import time
+While it runs, the output folder has a folder `unfinished`: the settings and files it started from, and a note beside
+each finished shard. A note is written after its shard, and neither is ever there in part.
+"""
 
-import keras
-from tqdm import tqdm
+import dataclasses
+import importlib.metadata
+import json
+import pathlib
+import shutil
+
+from kbert.data.schema import ShardInfo
+from kbert.text.corpus_report import CorpusReport
+
+# They change where and how fast shards are written, not what is in them.
+NOT_COMPARED = ("corpus", "output", "workers")
+TOKENIZER_FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json")
+LIBRARIES = ("keras-kbert", "tokenizers", "sentencex", "mwparserfromhell")
 
 
-class PrintProgress(keras.callbacks.Callback):
-    """Print a line of numbers after every epoch; on a terminal also show a bar over all steps.
+class Progress:
+    """The finished blocks of a preparation.
 
     Args:
-        total_steps: int, steps of the whole run.
-        first_step: int, steps made before this start.
-        batch_size: int, for the speed.
+        output: folder of the shards.
     """
 
-    def __init__(self, total_steps, first_step, batch_size):
-        super().__init__()
-        self.total_steps = total_steps
-        self.first_step = first_step
-        self.batch_size = batch_size
+    def __init__(self, output):
+        self._output = pathlib.Path(output)
+        self._folder = self._output / "unfinished"
 
-    def on_train_begin(self, logs=None):
-        # `disable=None`: no bar where the output is not a terminal.
-        self.bar = tqdm(total=self.total_steps, initial=self.first_step, unit=" steps", disable=None, leave=False)
-        self.epoch_start = time.perf_counter()
+    def begin(self, settings, files):
+        """Write down what a preparation starts from, or check that one that was stopped started from the same.
 
-    def on_train_batch_end(self, batch, logs=None):
-        self.bar.update()
-        self.bar.set_postfix_str(f"loss {float(logs['loss']):.3f}", refresh=False)
+        Args:
+            settings: dataclass, the command line; its `vocabulary` is a file or a folder.
+            files: list of paths, the corpus.
+        Returns:
+            int, the number of blocks that are finished.
+        Raises:
+            ValueError: there are finished shards of other settings, files or versions.
+        """
+        path, now = self._folder / "settings.json", _describe(settings, files)
+        before = json.loads(path.read_text("utf-8")) if path.exists() else None
+        if before != now:
+            if before and list(self._output.glob("*.tfrecord")):
+                self._refuse(before, now)
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.mkdir(parents=True)
+            _write(path, now)
+        for partial in self._output.glob("*.partial"):
+            partial.unlink()
+        return len(list(self._folder.glob("*-*.json")))
 
-    def on_epoch_end(self, epoch, logs=None):
-        steps = self.params["steps"]
-        done = (epoch + 1) * steps
-        now = time.perf_counter()
-        seconds, self.epoch_start = now - self.epoch_start, now
-        line = f"step {done:,}/{self.total_steps:,}  {_numbers(logs)}"
-        if "val_loss" in logs:
-            held_out = {name.removeprefix("val_"): value for name, value in logs.items() if name.startswith("val_")}
-            line += f" | held out: {_numbers(held_out)}"
-        line += f" | {steps * self.batch_size / seconds:,.0f} rows/s"
-        if done < self.total_steps:
-            line += f", {seconds / steps * (self.total_steps - done) / 60:,.0f} min left"
-        self.bar.write(line)
+    def _refuse(self, before, now):
+        changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        shown = ", ".join(f"{name} was {before.get(name)} and is {now.get(name)}" for name in changed[:3])
+        raise ValueError(
+            "A preparation that was stopped must go on with the settings and files it started from. Received: "
+            f"--output {self._output}, where {shown}. Type the first command again, or delete the folder."
+        )
 
-    def on_train_end(self, logs=None):
-        self.bar.close()
+    def find(self, split, number):
+        """Return (`ShardInfo` or None, `CorpusReport`) of a block, or None if it is not finished."""
+        path = self._path(split, number)
+        if not path.exists():
+            return None
+        note = json.loads(path.read_text("utf-8"))
+        report = CorpusReport(**note["report"])
+        if note["shard"] is None:
+            return None, report
+        shard = ShardInfo(**note["shard"])
+        file = self._output / shard.file
+        # A loss of power, unlike a kill, may keep the note and lose the end of the shard.
+        return (shard, report) if file.exists() and file.stat().st_size == note["bytes"] else None
+
+    def save(self, split, number, shard, report):
+        """Note that a block is finished; `shard` is None if it gave no rows."""
+        note = {"shard": shard and dataclasses.asdict(shard), "report": dataclasses.asdict(report)}
+        if shard:
+            note["bytes"] = (self._output / shard.file).stat().st_size
+        _write(self._path(split, number), note)
+
+    def end(self):
+        """Delete the notes: the dataset is complete, or nothing is worth keeping."""
+        shutil.rmtree(self._folder)
+
+    def _path(self, split, number):
+        return self._folder / f"{split}-{number:05d}.json"
 
 
-def _numbers(logs):
-    return f"loss {logs['loss']:.3f}  mlm {logs['mlm_accuracy']:.1%}  nsp {logs['nsp_accuracy']:.1%}"
+def _describe(settings, files):
+    """Return a flat dict of all that decides about the shards: settings, versions, size and time of each file."""
+    values = {name: value for name, value in dataclasses.asdict(settings).items() if name not in NOT_COMPARED}
+    for name in LIBRARIES:
+        try:
+            values[f"version of {name}"] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            values[f"version of {name}"] = None
+    vocabulary = pathlib.Path(settings.vocabulary)
+    of_tokenizer = [vocabulary, *(vocabulary / name for name in TOKENIZER_FILES)]
+    for path in [*map(pathlib.Path, files), *filter(pathlib.Path.is_file, of_tokenizer)]:
+        status = path.stat()
+        values[str(path)] = f"{status.st_size} bytes of {status.st_mtime_ns}"
+    return values
+
+
+def _write(path, values):
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(json.dumps(values), "utf-8")
+    partial.replace(path)
