@@ -1,6 +1,7 @@
 """The `kbert` command."""
 
 import argparse
+import dataclasses
 import pathlib
 import sys
 
@@ -68,15 +69,18 @@ def _add(commands, name, run, text):
 
 
 def _add_corpus(command):
-    command.add_argument("corpus", nargs="+", help="text, JSON lines or WikiExtractor files, folders, patterns")
+    command.add_argument("corpus", nargs="+", help="text, JSON lines, WikiExtractor files, dumps, folders, patterns")
     command.add_argument("--language", choices=("en", "ko"), default="en", help="of the sentences (default: en)")
     command.add_argument("--text-key", default="text", help="field of a JSON line with the text (default: text)")
+    command.add_argument("--encoding", default="utf-8", help="of the files, e.g. cp949 (default: utf-8)")
 
 
 def _read(arguments):
     from kbert.text.corpora import find_corpus_files, read_documents
+    from kbert.text.duplicates import UniqueDocuments
 
-    return read_documents(find_corpus_files(arguments.corpus), arguments.text_key)
+    files = find_corpus_files(arguments.corpus)
+    return UniqueDocuments(read_documents(files, arguments.text_key, arguments.encoding))
 
 
 def _vocab(arguments):
@@ -128,8 +132,10 @@ def _corpus(arguments):
         tokenizer = (WordPieceTokenizer.from_folder if is_folder else WordPieceTokenizer)(
             arguments.vocabulary, special_tokens_in_text=False
         )
-    sentences = (split_sentences(document.text, arguments.language) for document in _read(arguments))
-    print(report_corpus(sentences, tokenizer))
+    documents = _read(arguments)
+    sentences = (split_sentences(document.text, arguments.language) for document in documents)
+    report = report_corpus(sentences, tokenizer)
+    print(dataclasses.replace(report, num_duplicates=documents.num_dropped))
 
 
 def _convert(arguments):

@@ -42,8 +42,21 @@ def test_corpus_counts(corpus, tmp_path, capsys):
     capsys.readouterr()
     assert main(["corpus", str(corpus), "--vocabulary", str(tmp_path / "vocab.txt")]) == 0
     lines = {line.rsplit(None, 1)[0].strip(): line.rsplit(None, 1)[1] for line in capsys.readouterr().out.splitlines()}
-    assert lines["documents"] == "12"
-    assert lines["sentences"] == str(4 * (3 + 2 + 2))
+    assert (lines["documents"], lines["duplicates dropped"]) == ("3", "9")
+    assert lines["sentences"] == str(3 + 2 + 2)
+
+
+def test_a_corpus_in_another_encoding(corpus, tmp_path, capsys):
+    korean = tmp_path / "korean.txt"
+    korean.write_bytes(corpus.read_text(encoding="utf-8").encode("cp949"))
+    assert main(["corpus", str(korean)]) == 2
+    assert f"{korean}" in (told := capsys.readouterr().err) and "--encoding cp949" in told
+    assert main(["corpus", str(korean), "--encoding", "euc-kr"]) == 0
+    assert capsys.readouterr().out.split()[:2] == ["documents", "3"]
+    for path, name, encoding in ((corpus, "one", "utf-8"), (korean, "two", "cp949")):
+        command = ["vocab", str(path), "--output", str(tmp_path / name), "--size", "90", "--encoding", encoding]
+        assert main(command) == 0
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
 @pytest.mark.parametrize(

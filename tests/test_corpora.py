@@ -101,8 +101,6 @@ def test_lines_that_are_paragraphs_stay_apart(tmp_path, text):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", b"one\ntwo \xb0\xa1\n", r"UTF-8. Received: line 2 of .*a\.txt: .*0xb0 in position 4.* `iconv "),
-        ("a.txt", "한국어".encode("utf-16"), r"UTF-8. Received: line 1 of .*a\.txt: .*0xff in position 0"),
         ("a.jsonl", '{"text": "x"}\n\n{"text": "y"\n', r"one JSON object .*line 3 of .*a\.jsonl: JSONDecodeError"),
         ("a.json", '[\n{"text": "x"}\n]', r"one JSON object .*line 1 of .*a\.json: JSONDecodeError"),
         ("a.jsonl", '{"text": "x"}\n{"txt": "y"}', r"field 'text' is a string.*line 2 of .*a\.jsonl: KeyError"),
@@ -115,20 +113,11 @@ def test_lines_that_are_paragraphs_stay_apart(tmp_path, text):
             r"line 4 of .*wiki_00, a <doc> that is not closed",
         ),
         ("wiki_00", '<doc id="1" title="A">\nx\n</doc>\n\nstray\n</doc>', r"line 5 of .*wiki_00, text outside <doc>"),
-        ("dump.xml", "\n<mediawiki xmlns='x'>\n", r"MediaWiki dump must be extracted .*dump\.xml. Run WikiExtractor"),
     ],
 )
 def test_broken_files_are_refused_with_file_and_line(tmp_path, name, content, message):
     path = write(tmp_path / name, content)
     with pytest.raises(ValueError, match=message):
-        list(read_documents([path]))
-
-
-@pytest.mark.parametrize("compression", [".xz", ".gz", ".bz2"])
-def test_cut_off_files_are_refused(tmp_path, compression):
-    path = write(tmp_path / f"a.txt{compression}", PLAIN)
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(ValueError, match=rf"must be whole .*Received: line \d+ of .*a\.txt\{compression}: "):
         list(read_documents([path]))
 
 
@@ -192,6 +181,12 @@ def test_find_refuses_what_matches_nothing(tmp_path, monkeypatch, pattern):
         ("[[분류:1973년 출생]]\n끝", "끝"),
         ("Paris () or ( ), (, ; ) is (; born 1 May) here ()", "Paris or, is (born 1 May) here"),
         ("서머힐역()은 캐나다(, )의 역 (, 1950년)", "서머힐역은 캐나다의 역 (1950년)"),
+        ("모집단(母集團, )은 카불(페르시아어: )의", "모집단(母集團)은 카불의"),
+        ("Kabul ({{lang|fa|x}}; born, {{z}}, x; died {{w}}) is", "Kabul (born, x; died) is"),
+        ("a ({{x}}) b ({{x}} c) d (e, {{x}}) f", "a b (c) d (e) f"),
+        ("{{As of|2010}}, it is", "it is"),
+        ("x &amp;nbsp; y &amp;lt;br&amp;gt;z &amp;amp; w", "x y z & w"),
+        ('Table.\n! colspan="3" | Year\n!Total||106||29\n|-\n| a || b\nEnd.', "Table.\nEnd."),
         ("in _two volumes_, _I._", "in two volumes, I."),
         ("a \t b\u3000c\u00a0 \n\n\n  d  ", "a b c\nd"),
         ("One.\n1999\n* * *\n--\nTwo.", "One.\nTwo."),
@@ -207,7 +202,8 @@ def test_clean_text_removes_rubbish(text, expected):
     [
         "if a <b and c> d, then i<p and x > y",
         "AT&T at http://example.org/?a=1&copy=2&lt=3",
-        "call main() and f(x)[0], a semicolon (;) or a comma (,)",
+        "call main() and f(x)[0], a semicolon (;) or a comma (,) or f(x,) or (see: this) ;)",
+        "!Kung is a language.\n| Said so!",
         "the name snake_case and __init__ and a_b_c and x_1_",
         "{a, b} and {{1}, {2}} and [1] and [[open",
         "“Well,” he said... (he had 3.5%!) – 3.1운동 «ok» 漢字",

@@ -1,5 +1,6 @@
 """Sentences, and the report that counts them: by hand, warnings, constant memory."""
 
+import dataclasses
 import random
 import tracemalloc
 
@@ -48,6 +49,14 @@ def test_the_table_is_aligned():
         "tokens                    7",
         "tokens a sentence       1.0",
     ]
+
+
+def test_duplicates_are_shown_if_somebody_looked():
+    report = report_corpus(iter(DOCUMENTS))
+    assert "duplicates" not in str(report)
+    lines = str(dataclasses.replace(report, num_duplicates=1234)).split("\n")
+    assert lines[2] == "duplicates dropped    1,234"
+    assert "duplicates dropped        0" in str(dataclasses.replace(report, num_duplicates=0))
 
 
 @pytest.mark.parametrize(

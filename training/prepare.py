@@ -2,10 +2,11 @@
 
     python -m training.prepare corpus.txt --vocabulary runs/vocab.txt --output runs/shards
 
-Reads plain text, JSON lines and WikiExtractor output, also compressed, as a stream. Documents go in blocks of about
---block_characters to all cores; a block becomes one shard of packed, unmasked sentence pairs, or with --nsp none of
-running text. Each block draws from (seed, block) alone, so any number of --workers writes the same bytes. Documents
-are held out by a hash of their text. The output folder also gets the tokenizer, dataset.json and report.txt.
+Reads plain text, JSON lines, WikiExtractor output and MediaWiki dumps, also compressed, as a stream. A text that comes
+a second time is dropped. Documents go in blocks of about --block_characters to all cores; a block becomes one shard of
+packed, unmasked sentence pairs, or with --nsp none of running text. Each block draws from (seed, block) alone, so any
+number of --workers writes the same bytes. Documents are held out by a hash of their text. The output folder also gets
+the tokenizer, dataset.json and report.txt. Killed, the same command reads the corpus again but keeps finished shards.
 """
 
 import training.quiet_start  # noqa: F401
@@ -28,9 +29,11 @@ from kbert.data.schema import DATASET_FILE, NO_PAIR, DatasetInfo, PretrainingRow
 from kbert.data.sentence_pairs import make_sentence_pairs, pack
 from kbert.text.corpora import find_corpus_files, is_held_out, read_documents
 from kbert.text.corpus_report import CorpusReport, report_corpus
+from kbert.text.duplicates import UniqueDocuments
 from kbert.text.sentences import LANGUAGES, split_sentences
 from kbert.text.tokenizer import WordPieceTokenizer
 from training.arguments import one_line_errors, parse, setting
+from training.finished_blocks import FinishedBlocks
 
 SPLITS = ("train", "held_out")
 
@@ -46,6 +49,7 @@ class Settings:
     keep_accents: bool = setting(False, "lower-case, but keep accents: for Korean, whose syllables would come apart")
     language: str = setting("en", "of the sentence splitter", choices=LANGUAGES)
     text_key: str = setting("text", "field of a JSON line that holds the text")
+    encoding: str = setting("utf-8", "of the corpus files, e.g. cp949 for EUC-KR")
     nsp: str = setting("pairs", "none: rows of running text, for masked words alone", choices=("pairs", "none"))
     max_sequence_length: int = setting(128, "tokens a row, special tokens included")
     short_sequence_rate: float = setting(0.1, "share of documents cut into shorter rows")
@@ -70,11 +74,17 @@ def _prepare(settings):
         )
     files = find_corpus_files(settings.corpus)
     tokenizer = _open_tokenizer(settings)
+    progress = FinishedBlocks(output)
+    if num_finished := progress.begin(settings, files):
+        print(f"{output}: {num_finished} blocks were finished before")
     tokenizer.save(output)
-    shards, report = _make_shards(settings, read_documents(files, settings.text_key))
+    documents = UniqueDocuments(read_documents(files, settings.text_key, settings.encoding))
+    shards, report = _make_shards(settings, documents)
+    report = dataclasses.replace(report, num_duplicates=documents.num_dropped)
     print(report)
     (output / "report.txt").write_text(f"{report}\n", encoding="utf-8")
     if not shards["train"]:
+        progress.end()
         raise ValueError(
             "A corpus must have at least two documents to train on. "
             f"Received: {report.num_documents:,} in all, {settings.held_out_rate:.0%} of them to be held out. "
@@ -89,6 +99,7 @@ def _prepare(settings):
         special_token_ids=tokenizer.special_token_ids,
     )
     info.write(output)
+    progress.end()
     for split in SPLITS:
         rows, tokens = (sum(getattr(shard, name) for shard in shards[split]) for name in ("rows", "tokens"))
         print(f"{split:<10}{len(shards[split]):>6} shards {rows:>12,} rows {tokens:>16,} tokens")
@@ -181,17 +192,22 @@ def _end_with_parent():
 
 def _make_shard(split, number, texts):
     """Write the shard of one block; its info is None, and there is no file, if the block gives no rows."""
+    progress = FinishedBlocks(_settings.output)
+    if finished := progress.find(split, number):
+        return split, *finished
     sentences = [split_sentences(text, _settings.language) for text in texts]
     documents = [_tokenizer.encode_batch(document) for document in sentences]
     num_tokens = sum(len(token_ids) for document in documents for token_ids in document)
     report = dataclasses.replace(report_corpus(sentences), num_tokens=num_tokens)
     rng = np.random.default_rng([_settings.seed, SPLITS.index(split), number])
     rows = list((_pair_rows if _settings.nsp == "pairs" else _text_rows)(documents, rng))
-    if not rows:
-        return split, None, report
-    name = f"{split}-{number:05d}.tfrecord"
-    write_shard(pathlib.Path(_settings.output) / name, (rows[index] for index in rng.permutation(len(rows))))
-    return split, ShardInfo(name, len(rows), sum(len(row.token_ids) for row in rows)), report
+    shard = None
+    if rows:
+        shard = ShardInfo(f"{split}-{number:05d}.tfrecord", len(rows), sum(len(row.token_ids) for row in rows))
+        path = pathlib.Path(_settings.output) / shard.file
+        write_shard(path, (rows[index] for index in rng.permutation(len(rows))))
+    progress.save(split, number, shard, report)
+    return split, shard, report
 
 
 def _pair_rows(documents, rng):

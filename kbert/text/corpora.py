@@ -4,27 +4,25 @@ Formats, recognised by what stands in the file, each also compressed as .xz, .gz
 
 - plain text: one or more sentences a line, a blank line ends a document (the layout of google-research/bert);
 - JSON lines: one object a line with a text field (also WikiExtractor's `--json` output);
-- WikiExtractor output: `<doc id=... url=... title="..."> ... </doc>`.
+- WikiExtractor output: `<doc id=... url=... title="..."> ... </doc>`;
+- MediaWiki XML dumps: the running text of the articles (needs mwparserfromhell).
 """
 
-import bz2
 import glob
-import gzip
 import hashlib
 import html
-import io
 import itertools
 import json
-import lzma
 import pathlib
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-Paths = str | pathlib.Path | Iterable[str | pathlib.Path]
+from kbert.text.cleaning import clean_text
+from kbert.text.mediawiki import read_articles
+from kbert.text.text_files import read_lines
 
-COMPRESSED_OPENERS = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+Paths = str | pathlib.Path | Iterable[str | pathlib.Path]
 
 # Typed books break their lines at 60 to 80 characters; a paragraph that stands on one line soon has more than 100.
 HARD_WRAP_LENGTH = 100
@@ -34,28 +32,6 @@ _WIKI_DOC_START = re.compile(r"<doc (?:.*?\btitle=\"(.*)\")?.*>\s*$")
 _JSON_NAME = re.compile(r"\.jsonl?(?:\.xz|\.gz|\.bz2)?$")
 _JSON_START = re.compile(r"\{\s*\"")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
-_LETTER = re.compile(r"[^\W\d_]")
-
-# Only entities closed by ";": html.unescape alone would turn the address "?a=1&copy=2" into "?a=1©=2".
-_ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|\w+);")
-# Elements whose content is no prose go whole. Other tags go by name, so that "a <b and c> d" stays.
-_NO_PROSE = re.compile(r"<(math|chem|ce|score|timeline|mapframe)\b[^<>]*>.*?</\1>|<!--.*?-->", re.S | re.I)
-_BREAK_TAG = re.compile(r"</?(?:br|hr|p|div|li|[uod]l|d[dt]|table|t[rdh]|h[1-6]|poem)(?: [^<>]*=[^<>]*)? ?/?>", re.I)
-_INLINE_TAG = re.compile(
-    r"</?(?:a|abbr|b|bdi|big|blockquote|ce|center|chem|cite|code|del|em|font|gallery|i|includeonly|ins|kbd|mapframe|math"
-    r"|noinclude|nowiki|onlyinclude|pre|q|ref|references|ruby|r[pt]|s|samp|score|section|small|span|strong|su[bp]"
-    r"|syntaxhighlight|templatestyles|timeline|tt|u|var|wbr)(?: [^<>]*=[^<>]*)? ?/?>",
-    re.I,
-)
-_TEMPLATE = re.compile(r"\{\{[^{}]*\}\}")
-_CATEGORY_LINK = re.compile(r"\[\[ ?(?:Category|분류) ?:[^\[\]]*\]\]", re.I)
-_LINK = re.compile(r"\[\[(?:[^\[\]]*\|)?([^\[\]|]*)\]\]")
-_PLACEHOLDER = re.compile(r"(?:formula|codice)_\d+")
-# What dropped templates leave: "Paris ()", "Paris (, ; )", "Paris (; born". Not the call "main()", not a typed "(;)".
-_EMPTY_PARENTHESES = re.compile(r"\((?:(?<![A-Za-z0-9_]\()|[,;]* [,; ]*)\)")
-_PARENTHESIS_START = re.compile(r"\([,;][,; ]* ")
-_UNDERSCORE_ITALICS = re.compile(r"(?<!\w)_([^_\s](?:[^_\n]*[^_\s])?)_(?!\w)")
-_BLANK_BEFORE_GAP = re.compile(r" \0(?=[\s,.;:!?)\0]|$)")
 
 
 @dataclass(frozen=True)
@@ -97,7 +73,7 @@ def find_corpus_files(patterns: Paths) -> list[pathlib.Path]:
     return sorted(files)
 
 
-def read_documents(paths: Paths, text_key: str = "text") -> Iterator[Document]:
+def read_documents(paths: Paths, text_key: str = "text", encoding: str = "utf-8") -> Iterator[Document]:
     """Yield the cleaned documents of all files, in order. Documents without a letter are left out.
 
     JSON lines may hold hard-wrapped text (typed books). A text with blank lines, of whose other lines at most 1 % are
@@ -107,39 +83,16 @@ def read_documents(paths: Paths, text_key: str = "text") -> Iterator[Document]:
     Args:
         paths: files, as `find_corpus_files` lists them.
         text_key: str, the field of a JSON line that holds the text. A field `title`, if there, is kept.
+        encoding: str, of all files but XML, which say it themselves. Any text encoding of Python's.
     Raises:
-        ValueError: a file is not UTF-8, is cut off, or is a MediaWiki XML dump; a JSON line is broken or lacks
-            `text_key`; a `<doc>` is not closed, or text stands outside.
+        ImportError: a file is a MediaWiki dump, and mwparserfromhell is not installed.
+        ValueError: a file is in another encoding (the error says which one it looks like) or cut off; a JSON line is
+            broken or lacks `text_key`; a `<doc>` is not closed, or text stands outside; XML is no MediaWiki dump.
     """
     for path in _as_paths(paths):
-        for title, raw_text in _read_file(path, text_key):
+        for title, raw_text in _read_file(path, text_key, encoding):
             if text := clean_text(raw_text):
                 yield Document(text=text, source=str(path), title=title)
-
-
-def clean_text(text: str) -> str:
-    """Remove what is surely no prose from extracted text; leave everything else as it is.
-
-    Gone are HTML tags and comments, formulas and their placeholders (`formula_12`), `{{templates}}`, the brackets of
-    `[[links]]`, empty parentheses, the underscores of `_italics_`, repeated blanks, and lines without a letter.
-    """
-    text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
-    text = "\n".join(" ".join(line.split()) for line in text.split("\n"))
-    if "<" in text:
-        text = _INLINE_TAG.sub("", _BREAK_TAG.sub(" ", _NO_PROSE.sub("", text)))
-    # "\0" marks a gap: "Paris \0, the" closes to "Paris, the".
-    while (outer := _TEMPLATE.sub("\0", text)) != text:  # from the inside out
-        text = outer
-    while (outer := _LINK.sub(r"\1", _CATEGORY_LINK.sub("", text))) != text:
-        text = outer
-    if "_" in text:
-        text = _UNDERSCORE_ITALICS.sub(r"\1", _PLACEHOLDER.sub("\0", text))
-    if "(" in text:
-        text = _PARENTHESIS_START.sub("(", _EMPTY_PARENTHESES.sub("\0", text))
-    if "\0" in text:
-        text = _BLANK_BEFORE_GAP.sub("", text).replace("\0", "")
-    paragraphs = (" ".join(line.split()) for line in text.split("\n"))
-    return "\n".join(paragraph for paragraph in paragraphs if _LETTER.search(paragraph))
 
 
 def is_held_out(document: Document, rate: float) -> bool:
@@ -171,14 +124,14 @@ def _list_files(path):
     return [file for file in inner if not any(part.startswith(".") for part in file.relative_to(path).parts)]
 
 
-def _read_file(path, text_key):
+def _read_file(path, text_key, encoding):
     """Yield (title, raw text) of one file."""
-    lines = _read_lines(path)
+    lines = read_lines(path, encoding)
     first = next(((number, line) for number, line in lines if line.strip()), (0, ""))
     lines = itertools.chain([first], lines)
-    if first[1].lstrip().startswith("<mediawiki"):
-        raise ValueError(f"A MediaWiki dump must be extracted first. Received: {path}. Run WikiExtractor on it.")
-    if first[1].startswith("<doc "):
+    if first[1].lstrip().startswith(("<mediawiki", "<?xml")):
+        yield from read_articles(path)
+    elif first[1].startswith("<doc "):
         yield from _read_wiki_extractor(path, lines)
     elif _JSON_NAME.search(path.name) or _JSON_START.match(first[1]):
         yield from _read_json_lines(path, lines, text_key)
@@ -186,20 +139,6 @@ def _read_file(path, text_key):
         for is_blank, group in itertools.groupby((line for _, line in lines), key=lambda line: not line.strip()):
             if not is_blank:
                 yield "", "".join(group)
-
-
-def _read_lines(path):
-    """Yield (number from 1, line with its line feed); only line feeds end a line."""
-    number = 0  # of the last line read
-    with io.BufferedReader(COMPRESSED_OPENERS.get(path.suffix, io.FileIO)(path)) as file:
-        try:
-            for number, line in enumerate(file, start=1):
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except (UnicodeDecodeError, EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-            raise ValueError(
-                f"A corpus file must be whole and in UTF-8. Received: line {number} of {path}: {error}. "
-                "Copy it again, or convert it, for example with `iconv -f CP949 -t UTF-8`."
-            ) from error
 
 
 def _read_json_lines(path, lines, text_key):

@@ -18,6 +18,7 @@ class CorpusReport:
         num_sentences: int.
         num_characters: int, code points in sentences.
         num_tokens: int, without [CLS] and [SEP] unless the tokenizer adds them; None without a tokenizer.
+        num_duplicates: int, further documents left out because their text came before; None if nobody looked.
     """
 
     num_documents: int
@@ -25,10 +26,11 @@ class CorpusReport:
     num_sentences: int
     num_characters: int
     num_tokens: int | None = None
+    num_duplicates: int | None = None
 
     @classmethod
     def merge(cls, reports: Iterable["CorpusReport"]) -> "CorpusReport":
-        """Add up the reports of the parts of a corpus. Tokens are None if a part counted none.
+        """Add up the reports of the parts of a corpus. A count is None if a part has none.
 
         Args:
             reports: iterable of `CorpusReport`, of parts that do not overlap. Without any, the report is of an empty
@@ -79,6 +81,7 @@ class CorpusReport:
         rows = [
             ("documents", f"{self.num_documents:,}"),
             ("with one sentence", f"{self.one_sentence_rate:.1%}"),
+            *([] if self.num_duplicates is None else [("duplicates dropped", f"{self.num_duplicates:,}")]),
             ("sentences", f"{self.num_sentences:,}"),
             ("characters", f"{self.num_characters:,}"),
             ("characters a sentence", f"{self.mean_sentence_characters:,.1f}"),
