@@ -138,9 +138,9 @@ def test_another_encoding_and_copies_change_nothing_but_the_report(prepared, tmp
     for path in prepared.iterdir():
         found = (tmp_path / "shards" / path.name).read_bytes()
         if path.name == "report.txt":
-            assert b"duplicates dropped         0\n" in path.read_bytes()
-            assert b"duplicates dropped        61\n" in found
-            found = found.replace(b"       61\nsentences", b"        0\nsentences")
+            assert re.search(rb"duplicates dropped +0\n", path.read_bytes())
+            found, count = re.subn(rb"(duplicates dropped +) 61\n", rb"\1  0\n", found)
+            assert count == 1
         assert found == path.read_bytes()
 
 

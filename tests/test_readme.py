@@ -13,6 +13,7 @@ import kbert
 
 ROOT = pathlib.Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+KOREAN = (ROOT / "README.ko.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, flags=re.DOTALL)
 COMMANDS = [line for language, block in BLOCKS if language == "bash" for line in block.splitlines()]
 # As a person has it: the commands of this environment first on the path.
@@ -86,9 +87,19 @@ def test_the_questions_are_commands_and_names():
         assert name in kbert.__all__
 
 
-def test_links_and_pictures_exist():
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", README):
+@pytest.mark.parametrize("text", [README, KOREAN], ids=["English", "Korean"])
+def test_links_and_pictures_exist(text):
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", text):
         assert (ROOT / target).exists(), target
+
+
+def test_the_korean_readme_has_the_same_commands_and_answers():
+    english = [block for block in BLOCKS if block[0] == "bash" or "FillMask" in block[1]]
+    ours = re.findall(r"```(\w+)\n(.*?)```", KOREAN, flags=re.DOTALL)
+    assert [block for block in ours if block[0] != "text"] == english
+    assert [text for language, text in ours if language == "text"] == [BLOCKS[BLOCKS.index(english[2]) + 1][1]]
+    rows = r"\| (`kbert [\w-]+` \| `kbert\.\w+`|`pip install [^`]+`) "
+    assert re.findall(rows, KOREAN) == re.findall(rows, README) != []
 
 
 def test_korean_options_are_the_real_ones():
