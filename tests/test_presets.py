@@ -31,7 +31,7 @@ def test_transformers_opens_it_with_nothing_missing_and_answers_the_same(checkpo
     for our_name, their_name in (("mlm", "prediction_logits"), ("nsp", "seq_relationship_logits")):
         answer = keras.ops.convert_to_numpy(ours[our_name])
         # Logits up to 20 in float32: the last bits of a sum of hundreds of products in another order.
-        np.testing.assert_allclose(answer, wanted[their_name].numpy(), atol=1e-5, rtol=1e-5)
+        np.testing.assert_allclose(answer, wanted[their_name].numpy(), atol=3e-5, rtol=1e-5)
 
 
 def test_its_tokenizer_is_the_one_transformers_opens(checkpoint):
