@@ -207,13 +207,11 @@ def test_save_and_load_keep_config_numbers_and_optimiser(rng, tmp_path):
             np.testing.assert_allclose(to_numpy(ours.value), to_numpy(theirs.value), atol=1e-6, err_msg=ours.path)
 
 
-@pytest.mark.parametrize(
-    ("precision", "jit_compile"),
-    [("float32", None), ("mixed_bfloat16", None), ("mixed_float16", None), ("mixed_float16", True)],
-)
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])
 def test_one_step_moves_every_weight_in_each_precision(rng, precision, jit_compile):
-    if jit_compile and keras.backend.backend() != "tensorflow":
-        pytest.skip("it is JAX's default, and on PyTorch torch.compile needs a minute for this")
+    if jit_compile and keras.backend.backend() == "torch":
+        pytest.skip("torch.compile needs a minute for this; kbert never turns it on by itself")
     model = make_model(rng, CONFIG.replace(dropout=0.1), dtype=precision)
     before = to_numpy([variable.value for variable in model.trainable_variables])
     model.compile(
