@@ -115,10 +115,11 @@ class BertAdamW(keras.optimizers.Optimizer):
         self.assign_add(v, ops.multiply(ops.subtract(ops.square(gradient), v), 1 - self.beta_2))
         if not self.bias_correction:
             return ops.divide(m, ops.add(ops.sqrt(v), self.epsilon))
+        # As numbers, not as two more arrays of the variable's size: m / c1 / (sqrt(v / c2) + epsilon).
         step = ops.cast(self.iterations + 1, variable.dtype)
-        mean = ops.divide(m, 1 - ops.power(ops.cast(self.beta_1, variable.dtype), step))
-        square = ops.divide(v, 1 - ops.power(ops.cast(self.beta_2, variable.dtype), step))
-        return ops.divide(mean, ops.add(ops.sqrt(square), self.epsilon))
+        root = ops.sqrt(1 - ops.power(ops.cast(self.beta_2, variable.dtype), step))
+        factor = root / (1 - ops.power(ops.cast(self.beta_1, variable.dtype), step))
+        return ops.divide(ops.multiply(m, factor), ops.add(ops.sqrt(v), self.epsilon * root))
 
     def _get_current_learning_rate(self):
         # Keras would ask the schedule for the number of batches: `_iterations`, where `iterations` counts updates.

@@ -1,6 +1,8 @@
 """Tiny transformers models with random weights, and the questions put to them and to ours."""
 
+import keras
 import numpy as np
+import safetensors.numpy
 import torch
 import transformers
 
@@ -50,3 +52,16 @@ def ask_hugging_face(model, inputs, **options):
     inputs = {INPUT_NAMES[name]: torch.tensor(value, dtype=torch.long) for name, value in inputs.items()}
     with torch.no_grad():
         return model(**inputs, **options)
+
+
+def tensors_of(folder):
+    return safetensors.numpy.load_file(folder / "model.safetensors")
+
+
+def weights_of(model):
+    return [keras.ops.convert_to_numpy(variable) for variable in model.trainable_variables]
+
+
+def assert_same_weights(model, other):
+    for one, two in zip(weights_of(model), weights_of(other), strict=True):
+        np.testing.assert_array_equal(one, two)

@@ -8,11 +8,18 @@ import keras
 import ml_dtypes
 import numpy as np
 import pytest
-import safetensors
-import safetensors.numpy
 import torch
 import transformers
-from hugging_face_models import TOKENS, ask_hugging_face, hugging_face_model, random_inputs, save_folder
+from hugging_face_models import (
+    TOKENS,
+    ask_hugging_face,
+    assert_same_weights,
+    hugging_face_model,
+    random_inputs,
+    save_folder,
+    tensors_of,
+    weights_of,
+)
 
 from kbert.config import BertConfig
 from kbert.convert import load, save_checkpoint
@@ -29,19 +36,6 @@ def theirs():
 @pytest.fixture
 def folder(theirs, tmp_path):
     return save_folder(theirs, tmp_path / "theirs")
-
-
-def tensors_of(folder):
-    return safetensors.numpy.load_file(folder / "model.safetensors")
-
-
-def weights_of(model):
-    return [keras.ops.convert_to_numpy(variable) for variable in model.trainable_variables]
-
-
-def assert_same_weights(model, other):
-    for one, two in zip(weights_of(model), weights_of(other), strict=True):
-        np.testing.assert_array_equal(one, two)
 
 
 def write_bin(tensors, path):

@@ -2,14 +2,13 @@
 
 import resource
 
-import keras
 import ml_dtypes
 import numpy as np
 import pytest
 import safetensors
 import safetensors.numpy
 import transformers
-from hugging_face_models import hugging_face_model, save_folder
+from hugging_face_models import assert_same_weights, hugging_face_model, save_folder, tensors_of
 
 from kbert.cli import main
 from kbert.convert import load, save_checkpoint
@@ -23,19 +22,6 @@ def theirs():
 @pytest.fixture
 def folder(theirs, tmp_path):
     return save_folder(theirs, tmp_path / "theirs")
-
-
-def tensors_of(folder):
-    return safetensors.numpy.load_file(folder / "model.safetensors")
-
-
-def weights_of(model):
-    return [keras.ops.convert_to_numpy(variable) for variable in model.trainable_variables]
-
-
-def assert_same_weights(model, other):
-    for one, two in zip(weights_of(model), weights_of(other), strict=True):
-        np.testing.assert_array_equal(one, two)
 
 
 def test_a_pooler_beside_masked_words_stays(folder, tmp_path):

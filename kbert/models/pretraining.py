@@ -5,10 +5,11 @@ from keras import ops
 
 from kbert.layers import MaskedLMHead, NextSentenceHead
 from kbert.models.backbone import token_inputs
+from kbert.models.task_training import TaskTraining, class_accuracy, class_loss
 
 
 @keras.saving.register_keras_serializable(package="kbert")
-class BertPretrainer(keras.Model):
+class BertPretrainer(TaskTraining, keras.Model):
     """Predict masked words and whether the second sentence follows the first.
 
     Args:
@@ -57,37 +58,18 @@ class BertPretrainer(keras.Model):
         self.nsp_head = nsp_head
         self.tied_decoder = tied_decoder
         self.dtype_policy = backbone.dtype_policy
-        self.jit_compile = _faster_jit_compile()
 
-    def compile(self, optimizer="adamw", loss=None, weighted_metrics=None, jit_compile=None, **kwargs):
-        """Configure `fit` with the paper's loss, L = L_MLM + L_NSP, unless told otherwise.
+    def task_losses(self):
+        """Return the paper's loss, L = L_MLM + L_NSP, and the two accuracies.
 
-        Args:
-            optimizer: as in `keras.Model.compile`; see `kbert.optimization.BertAdamW`.
-            loss: None for the paper's: cross entropy over the selected places only (a weighted mean by
-                `mask_weights`), plus cross entropy of next-sentence prediction over the rows that are pairs.
-            weighted_metrics: None for mlm_accuracy and nsp_accuracy. mlm_perplexity comes with any choice.
-            jit_compile: None for the choice that starts and runs well everywhere: on for JAX, off for TensorFlow and
-                PyTorch.
-            **kwargs: to `keras.Model.compile`.
+        Cross entropy over the selected places only (a weighted mean by `mask_weights`), plus cross entropy of
+        next-sentence prediction over the rows that are pairs. mlm_perplexity comes with any choice of metrics.
 
         Source: google-research/bert `run_pretraining.get_masked_lm_output`, `metric_fn`.
         """
-        if loss is None:
-            # The Keras default would divide by all mask slots and all rows, used or not.
-            loss = {
-                name: keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="mean_with_sample_weight")
-                for name in ("mlm", "nsp")
-            }
-        if weighted_metrics is None:
-            weighted_metrics = {
-                "mlm": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
-                "nsp": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
-            }
-        if jit_compile is None:
-            jit_compile = _faster_jit_compile()
-        super().compile(
-            optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, jit_compile=jit_compile, **kwargs
+        return (
+            {"mlm": class_loss(), "nsp": class_loss()},
+            {"mlm": [class_accuracy()], "nsp": [class_accuracy()]},
         )
 
     def get_metrics_result(self):
@@ -97,23 +79,8 @@ class BertPretrainer(keras.Model):
             results["mlm_perplexity"] = ops.exp(results["mlm_loss"])
         return results
 
-    def compile_from_config(self, config):
-        self.compile(**keras.saving.deserialize_keras_object(config))
-        self.optimizer.build(self.trainable_variables)
-
     def get_config(self):
-        return {
-            "backbone": keras.saving.serialize_keras_object(self.backbone),
-            "tied_decoder": self.tied_decoder,
-            "name": self.name,
-            "trainable": self.trainable,
-        }
-
-    @classmethod
-    def from_config(cls, config, custom_objects=None):
-        config = dict(config)
-        backbone = keras.saving.deserialize_keras_object(config.pop("backbone"), custom_objects=custom_objects)
-        return cls(backbone, **config)
+        return super().get_config() | {"tied_decoder": self.tied_decoder}
 
 
 def _new_table(config, dtype):
@@ -121,7 +88,3 @@ def _new_table(config, dtype):
     table = keras.layers.Embedding(config.vocabulary_size, config.hidden_dim, initializer, dtype=dtype, name="decoder")
     table.build()
     return table
-
-
-def _faster_jit_compile():
-    return keras.backend.backend() == "jax"

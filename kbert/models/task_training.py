@@ -1,4 +1,4 @@
-"""What every fine-tuned model shares: `compile` without arguments is the task's usual loss."""
+"""What every model that is trained shares: `compile` without arguments is the task's usual loss."""
 
 import keras
 
@@ -8,6 +8,10 @@ class TaskTraining:
 
     A model says in `task_losses` which loss and metrics its outputs have.
     """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.jit_compile = _faster_jit_compile()  # For `predict` without `compile`.
 
     def task_losses(self):
         """Return (losses, weighted metrics) by output name."""
@@ -20,7 +24,8 @@ class TaskTraining:
             optimizer: as in `keras.Model.compile`; see `kbert.optimization.BertAdamW`.
             loss: None for the task's.
             weighted_metrics: None for the task's.
-            jit_compile: None for on with JAX, off with TensorFlow and PyTorch.
+            jit_compile: None for the choice that starts and runs well everywhere: on for JAX, off for TensorFlow and
+                PyTorch.
             **kwargs: to `keras.Model.compile`.
         """
         task_loss, task_metrics = self.task_losses()
@@ -28,7 +33,7 @@ class TaskTraining:
             optimizer=optimizer,
             loss=task_loss if loss is None else loss,
             weighted_metrics=task_metrics if weighted_metrics is None else weighted_metrics,
-            jit_compile=keras.backend.backend() == "jax" if jit_compile is None else jit_compile,
+            jit_compile=_faster_jit_compile() if jit_compile is None else jit_compile,
             **kwargs,
         )
 
@@ -50,8 +55,15 @@ class TaskTraining:
         }
 
 
+def _faster_jit_compile():
+    return keras.backend.backend() == "jax"
+
+
 def class_loss():
-    """Return cross entropy of one class, from logits and int targets, averaged over what is not weighed 0."""
+    """Return cross entropy of one class, from logits and int targets, averaged over what is not weighed 0.
+
+    The Keras default would divide by all places, used or not.
+    """
     return keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="mean_with_sample_weight")
 
 
