@@ -104,21 +104,21 @@ class BertAdamW(keras.optimizers.Optimizer):
 
     def update_step(self, gradient, variable, learning_rate):
         """Move one variable; Keras has decayed it before."""
-        self.assign_sub(variable, ops.cast(learning_rate, variable.dtype) * self._direction(gradient, variable))
+        self.assign_sub(variable, self._step(gradient, variable, learning_rate))
 
-    def _direction(self, gradient, variable):
-        """Return m / (sqrt(v) + epsilon) with this gradient taken into m and v."""
+    def _step(self, gradient, variable, length):
+        """Return length m / (sqrt(v) + epsilon) with this gradient taken into m and v."""
         index = self._get_variable_index(variable)
         m, v = self._momentums[index], self._velocities[index]
         gradient = ops.cast(gradient, variable.dtype)
         self.assign_add(m, ops.multiply(ops.subtract(gradient, m), 1 - self.beta_1))
         self.assign_add(v, ops.multiply(ops.subtract(ops.square(gradient), v), 1 - self.beta_2))
-        if not self.bias_correction:
-            return ops.divide(m, ops.add(ops.sqrt(v), self.epsilon))
-        # As numbers, not as two more arrays of the variable's size: m / c1 / (sqrt(v / c2) + epsilon).
-        step = ops.cast(self.iterations + 1, variable.dtype)
-        root = ops.sqrt(1 - ops.power(ops.cast(self.beta_2, variable.dtype), step))
-        factor = root / (1 - ops.power(ops.cast(self.beta_1, variable.dtype), step))
+        factor, root = ops.cast(length, variable.dtype), 1.0
+        if self.bias_correction:
+            # On the two numbers, not on m and v, which are arrays: m / c1 / (sqrt(v / c2) + epsilon).
+            count = ops.cast(self.iterations + 1, variable.dtype)
+            root = ops.sqrt(1 - ops.power(ops.cast(self.beta_2, variable.dtype), count))
+            factor = factor * root / (1 - ops.power(ops.cast(self.beta_1, variable.dtype), count))
         return ops.divide(ops.multiply(m, factor), ops.add(ops.sqrt(v), self.epsilon * root))
 
     def _get_current_learning_rate(self):
@@ -151,7 +151,7 @@ class Lamb(BertAdamW):
 
     def update_step(self, gradient, variable, learning_rate):
         """Move one variable, decay included."""
-        step = self._direction(gradient, variable)
+        step = self._step(gradient, variable, 1.0)
         if self._use_weight_decay(variable):
             if self.weight_decay is not None:
                 step = ops.add(step, ops.multiply(variable, self.weight_decay))
