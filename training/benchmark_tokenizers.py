@@ -3,8 +3,8 @@
     python -m training.benchmark_tokenizers corpus.txt --vocabulary kbert/presets/kbert-small-en
 
 Eager: lists of ids of a batch of lines, on one core and on all. In the graph: a `tf.data` pipeline of batches, on one
-core. Prints MB/s of each, the best of --rounds, the ratios to the peers, and as the last line one JSON object. All
-tokenizers must give the same ids, but for those lines where KerasHub's does not know BERT's rules; it prints how many.
+core. Prints MB/s of each, the best of --rounds, the ratios to the peers, on how many lines the ids differ from the
+eager ones, and as the last line one JSON object.
 """
 
 import dataclasses
