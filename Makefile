@@ -9,12 +9,16 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 demo: .venv/demo-ready
 	$(BIN)/kbert demo
 
-# The suite once a backend, each in a process of its own: a Keras backend cannot change inside one. One OpenMP thread:
-# the tests' tensors are tiny, and PyTorch's threads would spend their time waiting for each other.
+# The suite once a backend, each in a process of its own: a Keras backend cannot change inside one. Two at a time, and
+# each prints when it is done. One OpenMP thread: the tests' tensors are tiny, and PyTorch's threads would spend their
+# time waiting for each other.
 test: .venv/test-ready lint
-	@for backend in $(BACKENDS); do \
-	  echo "== $$backend"; KERAS_BACKEND=$$backend OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q || exit 1; \
-	done
+	@echo "testing on $(BACKENDS); each prints when it is done"
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 \
+	  $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) $(BACKENDS:%=test-%)
+
+test-%: .venv/test-ready
+	@echo "== $*"; KERAS_BACKEND=$* OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 lint: .venv/test-ready
 	$(BIN)/ruff format --check . && $(BIN)/ruff check .

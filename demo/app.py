@@ -6,11 +6,12 @@ python -m demo.app --port 7860
 import argparse
 import functools
 import html
+import pathlib
 
 import gradio as gr
 from starlette.middleware import Middleware
 
-from demo import fill_mask_tab, sentence_pair_tab
+from demo import fill_mask_tab, sentence_pair_tab, tokens_tab
 from demo.offline import OfflinePage
 from demo.theme import CSS, THEME
 
@@ -28,17 +29,18 @@ LAUNCH_OPTIONS = {
 }
 
 
-def build_app(fill_mask, sentence_pair, languages=("en", "ko"), title="kbert"):
+def build_app(fill_mask, sentence_pair, tokenizers, languages=("en", "ko"), title="kbert"):
     """Build the page. Launch it with `LAUNCH_OPTIONS`.
 
     Args:
         fill_mask: `kbert.inference.FillMask`, or any callable with its signature.
         sentence_pair: `kbert.inference.SentencePair`, or any callable with its signature.
+        tokenizers: dict of name to `WordPieceTokenizer`, shown side by side.
         languages: of "en" and "ko", those to show examples in.
         title: str, the page's heading and the browser tab's.
 
     Returns:
-        `gr.Blocks` with the endpoints "fill_mask" and "sentence_pair".
+        `gr.Blocks` with the endpoints "fill_mask", "sentence_pair" and "tokenize".
     """
     with gr.Blocks(title=title, analytics_enabled=False) as app:
         gr.HTML(f'<header class="kb-header"><h1>{html.escape(title)}</h1><p>{SUBTITLE}</p></header>', js_on_load=None)
@@ -46,6 +48,8 @@ def build_app(fill_mask, sentence_pair, languages=("en", "ko"), title="kbert"):
             fill_mask_tab.build_tab(fill_mask, languages)
         with gr.Tab("Sentence pair"):
             sentence_pair_tab.build_tab(sentence_pair, languages)
+        with gr.Tab("Tokens"):
+            tokens_tab.build_tab(tokenizers, languages)
     return app
 
 
@@ -74,17 +78,20 @@ def main(argv=None):
 
 
 def _open_model(name):
-    """Return fill mask, sentence pair, and the languages of the model; of the two presets for None."""
-    from kbert import FillMask, SentencePair, load  # Seconds of imports that --help does without.
-    from kbert.inference.languages import by_language, reads
+    """Return fill mask, sentence pair, tokenizers and languages of the model; of the two presets for None."""
+    from kbert import FillMask, SentencePair, WordPieceTokenizer, load  # Seconds of imports that --help does without.
+    from kbert.convert.sources import find_checkpoint
+    from kbert.inference.languages import ENGLISH, KOREAN, by_language, reads
 
+    presets = {preset: WordPieceTokenizer.from_folder(find_checkpoint(preset)) for preset in (ENGLISH, KOREAN)}
     if name is None:
         load_once = functools.cache(load)  # Both questions of a language share its model.
         fill_mask = by_language(lambda preset: FillMask(load_once(preset)))
         sentence_pair = by_language(lambda preset: SentencePair(load_once(preset)))
-        return fill_mask, sentence_pair, ("en", "ko")
+        return fill_mask, sentence_pair, presets, ("en", "ko")
     checkpoint = load(name)
-    return FillMask(checkpoint), SentencePair(checkpoint), reads(checkpoint.tokenizer) or ("en",)
+    tokenizers = {pathlib.Path(name).name: checkpoint.tokenizer} | presets
+    return FillMask(checkpoint), SentencePair(checkpoint), tokenizers, reads(checkpoint.tokenizer) or ("en",)
 
 
 if __name__ == "__main__":

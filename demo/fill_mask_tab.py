@@ -5,7 +5,7 @@ import dataclasses
 import gradio as gr
 
 from demo.bars import answer_card, bar_list, empty_card, marked_excerpt, window_note
-from demo.questions import MODEL_QUEUE, answer_on_page, answer_to_program, check_texts
+from demo.questions import PAGE_QUESTION, answer_on_page, answer_to_program, check_texts
 
 # Gradio shows 60 characters of an example.
 EXAMPLES = {
@@ -81,8 +81,8 @@ def build_tab(fill_mask, languages):
                 [[sentence] for sentence in sentences], text, cache_examples=False, examples_per_page=20
             )
 
-    question = dict(fn=show, inputs=[text, top_k], outputs=shown, show_progress="minimal", **MODEL_QUEUE)
-    gr.on([ask.click, text.submit, top_k.release], **question, api_visibility="private")
-    examples.load_input_event.then(**question, api_visibility="private")
+    question = dict(fn=show, inputs=[text, top_k], outputs=shown, **PAGE_QUESTION)
+    gr.on([ask.click, text.submit, top_k.release], **question)
+    examples.load_input_event.then(**question)
     insert.click(None, text, text, js=INSERT_MASK)
     answer_to_program(answer, "fill_mask")

@@ -13,6 +13,13 @@ MAX_CHARACTERS = 10_000
 # Every question waits in one queue: a forward pass already takes all cores, and two would only slow each other down.
 MODEL_QUEUE = {"concurrency_id": "model", "concurrency_limit": 1}
 
+# What a person asks while an answer is on its way is asked after it; Gradio would drop it, and leave the old answer.
+PAGE_QUESTION = MODEL_QUEUE | {
+    "trigger_mode": "always_last",
+    "show_progress": "minimal",
+    "api_visibility": "private",
+}
+
 
 def check_texts(*texts):
     """Raise ValueError unless each text is a str of at most `MAX_CHARACTERS`."""

@@ -5,7 +5,7 @@ import dataclasses
 import gradio as gr
 
 from demo.bars import answer_card, bar_list, empty_card
-from demo.questions import MODEL_QUEUE, answer_on_page, answer_to_program, check_texts
+from demo.questions import PAGE_QUESTION, answer_on_page, answer_to_program, check_texts
 
 EXAMPLES = {
     "en": {
@@ -64,9 +64,9 @@ def build_tab(sentence_pair, languages):
         with gr.Column(elem_classes="kb-examples"):
             examples = gr.Examples(pairs, [first, second], cache_examples=False, example_labels=list(named))
 
-    question = dict(fn=show, inputs=[first, second], outputs=shown, show_progress="minimal", **MODEL_QUEUE)
-    gr.on([ask.click, first.submit, second.submit], **question, api_visibility="private")
+    question = dict(fn=show, inputs=[first, second], outputs=shown, **PAGE_QUESTION)
+    gr.on([ask.click, first.submit, second.submit], **question)
     swapped = swap.click(None, [first, second], [first, second], js="(first, second) => [second, first]")
     for changed in (swapped, examples.load_input_event):
-        changed.then(**question, api_visibility="private")
+        changed.then(**question)
     answer_to_program(answer, "sentence_pair")

@@ -99,4 +99,19 @@ button[role="tab"][aria-selected="true"]::after { background: var(--slider-color
 .kb-track { height: 8px; border-radius: 4px; overflow: hidden; background: var(--border-color-primary); }
 .kb-track span { display: block; height: 100%; min-width: 2px; border-radius: 4px; background: var(--slider-color); }
 .kb-percent { text-align: right; font-variant-numeric: tabular-nums; color: var(--body-text-color-subdued); }
+
+.kb-card + .kb-card { margin-top: 16px; }
+.kb-pieces-head { display: flex; justify-content: space-between; align-items: baseline; gap: 12px; flex-wrap: wrap; }
+.kb-pieces { list-style: none; margin: 14px 0 0; padding: 0; display: flex; flex-wrap: wrap; gap: 6px; }
+.kb-pieces li {
+  margin: 0; padding: 5px 9px; border: 1px solid var(--border-color-primary); border-radius: 8px; text-align: center;
+  line-height: 1.35;
+}
+.kb-pieces b { display: block; font-weight: 600; overflow-wrap: anywhere; }
+.kb-pieces span {
+  display: block; font-size: 0.75rem; font-variant-numeric: tabular-nums; color: var(--body-text-color-subdued);
+}
+.kb-pieces .kb-continued { border-style: dashed; }
+.kb-pieces .kb-continued b { color: var(--slider-color); }
+.kb-pieces .kb-unknown { border-color: #dc2626; }
 """

@@ -15,6 +15,7 @@ _PUBLIC = {
     "BertTagger": "kbert.models",
     "EmbedText": "kbert.inference",
     "FillMask": "kbert.inference",
+    "InspectText": "kbert.inference",
     "ScoreText": "kbert.inference",
     "SentencePair": "kbert.inference",
     "WordPieceTokenizer": "kbert.text.tokenizer",

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 import urllib.parse
 import urllib.request
 
@@ -14,7 +15,8 @@ import gradio_client
 import keras
 import pytest
 
-from demo.app import main
+import kbert
+from demo.app import LAUNCH_OPTIONS, build_app, main
 from demo.bars import bar_list, marked_excerpt
 from demo.fill_mask_tab import EXAMPLES as SENTENCES
 from demo.fill_mask_tab import MAX_MASKS
@@ -197,6 +199,26 @@ def test_typed_html_stays_text(page):
     expect(page.get_by_role("alert")).to_contain_text("onerror='x()'> ${1+1} {{v}}  <b>!")
 
 
+def test_a_question_asked_while_another_is_answered_is_answered_too(browser, checkpoint, fill_mask, sentence_pair):
+    def slow_fill_mask(text, top_k):
+        time.sleep(1)
+        return fill_mask(text, top_k)
+
+    app = build_app(slow_fill_mask, sentence_pair, {"tiny": WordPieceTokenizer.from_folder(checkpoint)})
+    _, address, _ = app.launch(prevent_thread_lock=True, quiet=True, **LAUNCH_OPTIONS)
+    page = browser.new_page()
+    page.goto(address)
+    for text in EXAMPLES[:2]:
+        text_box(page).fill(text)
+        text_box(page).press("Enter")
+    expect_bars(page, candidates(fill_mask(EXAMPLES[1], 5)))
+    for text in EXAMPLES[2:]:
+        page.get_by_role("button", name=text).click()
+    expect_bars(page, candidates(fill_mask(EXAMPLES[3], 5)))
+    page.close()
+    app.close()
+
+
 def test_pair_is_judged_swapped_and_refused(page, sentence_pair):
     from playwright.sync_api import expect
 
@@ -216,6 +238,28 @@ def test_pair_is_judged_swapped_and_refused(page, sentence_pair):
     page.get_by_label("Second sentence").fill("")
     page.get_by_role("button", name="Compare").click()
     expect(page.get_by_role("alert")).to_contain_text("A text must have at least one word.")
+
+
+def test_pieces_of_a_text_in_two_vocabularies(page, checkpoint):
+    from playwright.sync_api import expect
+
+    page.get_by_role("tab", name="Tokens").click()
+    text = "Zoë's <b> café [MASK] unknowable 학교에"
+    page.get_by_label("Text to split").fill(text)
+    cards = page.locator(".kb-card:visible")
+    for card, name in zip((cards.nth(0), cards.nth(1)), (pathlib.Path(checkpoint).name, "kbert-small-en"), strict=True):
+        tokenizer = kbert.load(checkpoint if name in checkpoint else name).tokenizer
+        packed = tokenizer.pack(text)
+        expected = [tokenizer.id_to_token(token_id) for token_id in packed.token_ids[1:-1]]
+        expect(card.locator("strong")).to_have_text(name)
+        expect(card.locator("li b")).to_have_text(expected)
+        places = [f"{start}–{end}" for start, end in packed.offsets[1:-1]]
+        expect(card.locator("li span:last-child")).to_have_text(places)
+        expect(card).to_contain_text(
+            f"{len(expected)} pieces of {tokenizer.vocabulary_size:,}, {expected.count('[UNK]')}"
+        )
+    page.get_by_label("Text to split").fill("  ")
+    expect(cards).to_have_text("The pieces appear here.")
 
 
 def test_without_a_model_the_page_answers_english_and_korean(browser):
@@ -256,6 +300,12 @@ def test_endpoints_answer_programs_with_data(address, fill_mask, sentence_pair):
         "follows": pytest.approx(sentence_pair(*PAIRS[0]).follows),
         "random": pytest.approx(sentence_pair(*PAIRS[0]).random),
     }
+    pieces = client.predict("Café 학교", "kbert-small-ko", api_name="/tokenize")
+    tokenizer = kbert.load("kbert-small-ko").tokenizer
+    assert [piece["id"] for piece in pieces] == tokenizer.encode("Café 학교")
+    assert "".join("Café 학교"[piece["start"] : piece["end"]] for piece in pieces) == "Café학교"
+    with pytest.raises(gradio_client.exceptions.AppError, match="must be one of .*, kbert-small-en, kbert-small-ko"):
+        client.predict("a", "other", api_name="/tokenize")
     for name, texts in {"/fill_mask": (["a", "list"], 2), "/sentence_pair": ("", "b")}.items():
         with pytest.raises(gradio_client.exceptions.AppError, match="A text must"):
             client.predict(*texts, api_name=name)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from kbert.data.check_dataset import check_dataset
 from kbert.data.schema import (
     DatasetInfo,
     PretrainingRow,
     ShardInfo,
     batch_spec,
-    check_dataset,
     check_rows,
     read_shard,
     write_shard,

@@ -4,9 +4,10 @@
 
 Reads plain text, JSON lines, WikiExtractor output and MediaWiki dumps, also compressed, as a stream. A text that comes
 a second time is dropped. Documents go in blocks of about --block_characters to all cores; a block becomes one shard of
-packed, unmasked sentence pairs, or with --nsp none of running text. Each block draws from (seed, block) alone, so any
-number of --workers writes the same bytes. Documents are held out by a hash of their text. The output folder also gets
-the tokenizer, dataset.json and report.txt. Killed, the same command reads the corpus again but keeps finished shards.
+packed, unmasked sentence pairs, with --nsp none of running text, with --pair_anew of documents. Each block draws from
+(seed, block) alone, so any number of --workers writes the same bytes. Documents are held out by a hash of their text.
+The output folder also gets the tokenizer, dataset.json and report.txt. Killed, the same command reads the corpus again
+but keeps finished shards.
 """
 
 import training.quiet_start  # noqa: F401
@@ -24,8 +25,9 @@ import threading
 import numpy as np
 from tqdm import tqdm
 
+from kbert.data.document_shards import write_documents
 from kbert.data.full_sentences import make_full_sentences
-from kbert.data.schema import DATASET_FILE, NO_PAIR, DatasetInfo, PretrainingRow, ShardInfo, write_shard
+from kbert.data.schema import DATASET_FILE, NO_PAIR, DatasetInfo, PairingInfo, PretrainingRow, ShardInfo, write_shard
 from kbert.data.sentence_pairs import make_sentence_pairs, pack
 from kbert.text.corpora import find_corpus_files, is_held_out, read_documents
 from kbert.text.corpus_report import CorpusReport, report_corpus
@@ -51,6 +53,7 @@ class Settings:
     text_key: str = setting("text", "field of a JSON line that holds the text")
     encoding: str = setting("utf-8", "of the corpus files, e.g. cp949 for EUC-KR")
     nsp: str = setting("pairs", "none: rows of running text, for masked words alone", choices=("pairs", "none"))
+    pair_anew: bool = setting(False, "store documents; every epoch of the training pairs their sentences anew")
     max_sequence_length: int = setting(128, "tokens a row, special tokens included")
     short_sequence_rate: float = setting(0.1, "share of documents cut into shorter rows")
     held_out_rate: float = setting(0.02, "share of documents that are never trained on")
@@ -74,6 +77,8 @@ def _prepare(settings):
         )
     files = find_corpus_files(settings.corpus)
     tokenizer = _open_tokenizer(settings)
+    if settings.pair_anew and settings.nsp == "none":
+        raise ValueError("--pair_anew must come with pairs. Received: --nsp none --pair_anew.")
     progress = FinishedBlocks(output)
     if num_finished := progress.begin(settings, files):
         print(f"{output}: {num_finished} blocks were finished before")
@@ -205,7 +210,13 @@ def _make_shard(split, number, texts):
     if rows:
         shard = ShardInfo(f"{split}-{number:05d}.tfrecord", len(rows), sum(len(row.token_ids) for row in rows))
         path = pathlib.Path(_settings.output) / shard.file
-        write_shard(path, (rows[index] for index in rng.permutation(len(rows))))
+        if _settings.pair_anew and split == "train":
+            shard = dataclasses.replace(
+                shard, pairing=PairingInfo(_settings.max_sequence_length, _settings.short_sequence_rate)
+            )
+            write_documents(path, documents)
+        else:
+            write_shard(path, (rows[index] for index in rng.permutation(len(rows))))
     progress.save(split, number, shard, report)
     return split, shard, report
 

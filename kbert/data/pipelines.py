@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from kbert.data.document_shards import records_of_shards
 from kbert.data.masking import mask_tokens
 from kbert.data.mixture import mixed_datasets
 from kbert.data.schema import NO_PAIR, DatasetInfo, ShardInfo, batch_spec, check_row_in_graph, parse_row
@@ -36,9 +37,9 @@ def pretraining_dataset(
 ) -> tf.data.Dataset:
     """Read dataset folders as batches for masked words and next-sentence prediction.
 
-    `split="train"` is endless. Epoch e reads the files in an order, and shuffles the records, by (seed, e); the masks
-    of row i of the endless stream are drawn from (seed, i). `split="held_out"` is one pass in file order with fixed
-    masks; its last batch may be smaller.
+    `split="train"` is endless. Epoch e reads the files in an order, shuffles the records, and pairs the sentences of
+    shards that hold documents, by (seed, e); the masks of row i of the endless stream are drawn from (seed, i).
+    `split="held_out"` is one pass in file order with fixed masks; its last batch may be smaller.
 
     Args:
         folders: the folder with `dataset.json`, or several, whose rows are mixed.
@@ -67,9 +68,9 @@ def pretraining_dataset(
     is_training = split == "train"
     first_row = start_step * batch_size
     if is_training:
-        records = _endless_records(shards, seed, first_row, shuffle_buffer)
+        records = _endless_records(info, seed, first_row, shuffle_buffer)
     else:
-        records = _records(_file_names(shards), shards)
+        records = _records(_file_names(shards), shards, tf.data.TFRecordDataset)
 
     def prepare(number, record):
         row = parse_row(record)
@@ -101,22 +102,27 @@ def pretraining_dataset(
     return batches.prefetch(tf.data.AUTOTUNE)
 
 
-def _endless_records(shards, seed, first_row, shuffle_buffer) -> tf.data.Dataset:
+def _endless_records(info, seed, first_row, shuffle_buffer) -> tf.data.Dataset:
+    shards = info.shards
     first_epoch, rows_seen = divmod(first_row, sum(shard.rows for shard in shards))
-    file_names = _file_names(shards)
+    holds_documents = any(shard.pairing for shard in shards)
+    names = tf.range(len(shards)) if holds_documents else _file_names(shards)
 
     def epoch(number):
         epoch_seed = tf.stack([tf.constant(seed, tf.int64), number])
-        shuffled_names = tf.random.experimental.stateless_shuffle(file_names, epoch_seed)
-        return _shuffle(_records(shuffled_names, shards), epoch_seed, shuffle_buffer)
+        shuffled_names = tf.random.experimental.stateless_shuffle(names, epoch_seed)
+        read = tf.data.TFRecordDataset
+        if holds_documents:
+            read = records_of_shards(shards, info.special_token_ids, seed, number)
+        return _shuffle(_records(shuffled_names, shards, read), epoch_seed, shuffle_buffer)
 
     return tf.data.Dataset.counter(first_epoch).flat_map(epoch).skip(rows_seen)
 
 
-def _records(file_names: tf.Tensor, shards: tuple[ShardInfo, ...]) -> tf.data.Dataset:
-    """Read every record of the files once, a few from each of several files in turn."""
-    records = tf.data.Dataset.from_tensor_slices(file_names).interleave(
-        tf.data.TFRecordDataset,
+def _records(names: tf.Tensor, shards: tuple[ShardInfo, ...], read) -> tf.data.Dataset:
+    """Read every record of the shards once, a few from each of several in turn. `read` opens one by its name."""
+    records = tf.data.Dataset.from_tensor_slices(names).interleave(
+        read,
         cycle_length=FILES_AT_ONCE,
         block_length=RECORDS_A_TURN,
         num_parallel_calls=tf.data.AUTOTUNE,

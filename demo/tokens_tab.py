@@ -1,0 +1,104 @@
+"""The tab "Tokens": into which pieces a vocabulary splits a text, and where each stands in it."""
+
+import html
+
+import gradio as gr
+
+from demo.bars import answer_card, empty_card
+from demo.questions import answer_on_page, answer_to_program, check_texts
+
+EXAMPLES = {
+    "en": ["Unbelievably, Zoë's café sells 3.50€ crêpes!", "The [MASK] sat on the electroencephalograph."],
+    "ko": ["나는 학교에 가서 공부를 했다.", "Seoul(서울)은 大韓民國의 수도입니다 😀"],
+}
+
+# The pieces change while a person types: no pass of a model, so it need not wait for the questions to one.
+TOKENS_QUEUE = {"concurrency_id": "tokens", "concurrency_limit": 4}
+
+
+def build_tab(tokenizers, languages):
+    """Lay out the tab inside the `gr.Blocks` being built.
+
+    Args:
+        tokenizers: dict of name to `WordPieceTokenizer`; the first two are shown at first.
+        languages: keys of `EXAMPLES`.
+    """
+    names = list(tokenizers)
+    texts = [text for language in languages for text in EXAMPLES[language]]
+
+    @answer_on_page
+    def show(text, *chosen):
+        check_texts(text)
+        if not text.strip():
+            return empty_card("The pieces appear here.")
+        return "".join(answer_card(pieces_card(name, tokenizers[name], text)) for name in dict.fromkeys(chosen))
+
+    def answer(text: str, vocabulary: str = names[0]) -> list[dict]:
+        """The pieces of a text: token, id, and the characters [start, end) that it covers."""
+        check_texts(text)
+        if vocabulary not in tokenizers:
+            raise ValueError(f"`vocabulary` must be one of {', '.join(names)}. Received: vocabulary={vocabulary!r}.")
+        return pieces(tokenizers[vocabulary], text)
+
+    with gr.Row(elem_classes="kb-tab"):
+        with gr.Column(elem_classes="kb-question"):
+            text = gr.Textbox(texts[0], label="Text to split", max_lines=8)
+            with gr.Row(elem_classes="kb-buttons"):
+                chosen = [
+                    gr.Dropdown(names, value=names[min(place, len(names) - 1)], label=label, min_width=0)
+                    for place, label in enumerate(("Vocabulary", "Beside it"))
+                ]
+        with gr.Column(elem_classes="kb-answer"):
+            shown = gr.HTML(show(texts[0], *(box.value for box in chosen)), js_on_load=None)
+            gr.HTML(f'<p class="kb-note">{html.escape(NOTE)}</p>', js_on_load=None)
+        with gr.Column(elem_classes="kb-examples"):
+            gr.Examples([[text] for text in texts], text, cache_examples=False, examples_per_page=20)
+
+    gr.on(
+        [text.change, *(box.change for box in chosen)],
+        show,
+        [text, *chosen],
+        shown,
+        show_progress="hidden",
+        trigger_mode="always_last",
+        api_visibility="private",
+        **TOKENS_QUEUE,
+    )
+    answer_to_program(answer, "tokenize")
+
+
+NOTE = (
+    "A piece with ## continues the word before it. A word without matching pieces becomes [UNK]. Under each piece "
+    "stand its id and the characters of the text that it covers, counted from 0."
+)
+
+
+def pieces(tokenizer, text):
+    """Return the pieces of a text as dicts: `token`, `id`, and the characters [`start`, `end`)."""
+    packed = tokenizer.pack(text)
+    inner = zip(packed.token_ids[1:-1], packed.offsets[1:-1], strict=True)
+    return [{"token": tokenizer.id_to_token(i), "id": i, "start": start, "end": end} for i, (start, end) in inner]
+
+
+def pieces_card(name, tokenizer, text):
+    """Return the heading, the normal form where it differs from the text, and the pieces as HTML."""
+    found = pieces(tokenizer, text)
+    num_unknown = sum(piece["token"] == "[UNK]" for piece in found)
+    counts = f"{len(found):,} pieces of {tokenizer.vocabulary_size:,}"
+    if num_unknown:
+        counts += f", {num_unknown:,} unknown"
+    normal = " ".join(tokenizer.split_words(text))
+    items = "".join(_item(piece, text) for piece in found)
+    return (
+        f'<div class="kb-pieces-head"><strong>{html.escape(name)}</strong><span class="kb-note">{counts}</span></div>'
+        f'<p class="kb-note">normalised: {html.escape(normal)}</p><ol class="kb-pieces">{items}</ol>'
+    )
+
+
+def _item(piece, text):
+    kind = "kb-unknown" if piece["token"] == "[UNK]" else "kb-continued" if piece["token"].startswith("##") else ""
+    covered = html.escape(text[piece["start"] : piece["end"]], quote=True)
+    return (
+        f'<li class="{kind}" title="{covered}"><b>{html.escape(piece["token"])}</b>'
+        f"<span>{piece['id']}</span><span>{piece['start']}–{piece['end']}</span></li>"
+    )
