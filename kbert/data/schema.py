@@ -238,7 +238,8 @@ class DatasetInfo:
         """Write `dataset.json` into a folder, whole or not at all."""
         path = Path(folder) / DATASET_FILE
         partial = path.with_name(path.name + ".partial")
-        partial.write_text(json.dumps(asdict(self), indent=1) + "\n", "utf-8")
+        values = asdict(self, dict_factory=lambda items: {key: value for key, value in items if value is not None})
+        partial.write_text(json.dumps(values, indent=1) + "\n", "utf-8")
         partial.replace(path)
 
 
