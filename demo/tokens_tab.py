@@ -1,16 +1,21 @@
 """The tab "Tokens": into which pieces a vocabulary splits a text, and where each stands in it."""
 
 import html
+import itertools
+import re
 
 import gradio as gr
 
 from demo.bars import answer_card, empty_card
 from demo.questions import answer_on_page, answer_to_program, check_texts
+from kbert.text.vocabulary import SPECIAL_TOKENS
 
 EXAMPLES = {
     "en": ["Unbelievably, Zoë's café sells 3.50€ crêpes!", "The [MASK] sat on the electroencephalograph."],
     "ko": ["나는 학교에 가서 공부를 했다.", "Seoul(서울)은 大韓民國의 수도입니다 😀"],
 }
+
+SPECIAL_TOKEN = rf"({'|'.join(map(re.escape, SPECIAL_TOKENS))})"
 
 # The pieces change while a person types: no pass of a model, so it need not wait for the questions to one.
 TOKENS_QUEUE = {"concurrency_id": "tokens", "concurrency_limit": 4}
@@ -87,7 +92,9 @@ def pieces_card(name, tokenizer, text):
     counts = f"{len(found):,} pieces of {tokenizer.vocabulary_size:,}"
     if num_unknown:
         counts += f", {num_unknown:,} unknown"
-    normal = " ".join(tokenizer.split_words(text))
+    parts = re.split(SPECIAL_TOKEN, text)  # Every second one is a special token, which stays as it is.
+    words = [[part] if place % 2 else tokenizer.split_words(part) for place, part in enumerate(parts)]
+    normal = " ".join(itertools.chain.from_iterable(words))
     items = "".join(_item(piece, text) for piece in found)
     return (
         f'<div class="kb-pieces-head"><strong>{html.escape(name)}</strong><span class="kb-note">{counts}</span></div>'

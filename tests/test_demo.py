@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+import unicodedata
 import urllib.parse
 import urllib.request
 
@@ -247,6 +248,7 @@ def test_pieces_of_a_text_in_two_vocabularies(page, checkpoint):
     text = "Zoë's <b> café [MASK] unknowable 학교에"
     page.get_by_label("Text to split").fill(text)
     cards = page.locator(".kb-card:visible")
+    normal = "zoe ' s < b > cafe [MASK] unknowable " + unicodedata.normalize("NFD", "학교에")
     for card, name in zip((cards.nth(0), cards.nth(1)), (pathlib.Path(checkpoint).name, "kbert-small-en"), strict=True):
         tokenizer = kbert.load(checkpoint if name in checkpoint else name).tokenizer
         packed = tokenizer.pack(text)
@@ -255,11 +257,12 @@ def test_pieces_of_a_text_in_two_vocabularies(page, checkpoint):
         expect(card.locator("li b")).to_have_text(expected)
         places = [f"{start}–{end}" for start, end in packed.offsets[1:-1]]
         expect(card.locator("li span:last-child")).to_have_text(places)
-        expect(card).to_contain_text(
-            f"{len(expected)} pieces of {tokenizer.vocabulary_size:,}, {expected.count('[UNK]')}"
-        )
+        unknown = expected.count("[UNK]")
+        counts = f"{len(expected)} pieces of {tokenizer.vocabulary_size:,}" + f", {unknown} unknown" * (unknown > 0)
+        expect(card.locator(".kb-pieces-head .kb-note")).to_have_text(counts)
+        expect(card.locator("p")).to_have_text(f"normalised: {normal}")
     page.get_by_label("Text to split").fill("  ")
-    expect(cards).to_have_text("The pieces appear here.")
+    expect(cards).to_have_text(["The pieces appear here."])
 
 
 def test_without_a_model_the_page_answers_english_and_korean(browser):
