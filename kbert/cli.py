@@ -70,7 +70,12 @@ def _add(commands, name, run, text):
 
 def _add_corpus(command):
     command.add_argument("corpus", nargs="+", help="text, JSON lines, WikiExtractor files, dumps, folders, patterns")
-    command.add_argument("--language", choices=("en", "ko"), default="en", help="of the sentences (default: en)")
+    command.add_argument(
+        "--language",
+        choices=("en", "ko"),
+        default="en",
+        help="of the text; ko keeps particles apart in a vocabulary (default: en)",
+    )
     command.add_argument("--text-key", default="text", help="field of a JSON line with the text (default: text)")
     command.add_argument("--encoding", default="utf-8", help="of the files, e.g. cp949 (default: utf-8)")
 
@@ -84,21 +89,25 @@ def _read(arguments):
 
 
 def _vocab(arguments):
+    from kbert.text.particles import SPARE, set_particles_apart
     from kbert.text.vocabulary import learn_vocabulary, write_vocabulary
 
     class Texts:
         def __iter__(self):
             return (document.text for document in _read(arguments))
 
+    is_korean = arguments.language == "ko"
     tokens = learn_vocabulary(
         Texts(),
-        arguments.size,
+        arguments.size * SPARE if is_korean else arguments.size,
         lowercase=not arguments.cased,
         strip_accents=False if arguments.keep_accents else None,
         min_frequency=arguments.min_frequency,
         limit_alphabet=arguments.limit_alphabet,
         reserved=arguments.reserved,
     )
+    if is_korean:
+        tokens = set_particles_apart(tokens, arguments.size)
     write_vocabulary(tokens, arguments.output)
     print(f"{arguments.output}: {len(tokens):,} tokens")
 

@@ -108,7 +108,7 @@ def test_korean_options_are_the_real_ones():
         "training.prepare": [sys.executable, "-m", "training.prepare", "--help"],
     }
     for name, options in {
-        "kbert vocab": ["--keep-accents"],
+        "kbert vocab": ["--keep-accents", "--language"],
         "training.prepare": ["--keep_accents", "--language"],
     }.items():
         text = subprocess.run(helps[name], capture_output=True, text=True, check=True).stdout
