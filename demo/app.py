@@ -11,7 +11,7 @@ import pathlib
 import gradio as gr
 from starlette.middleware import Middleware
 
-from demo import fill_mask_tab, sentence_pair_tab, tokens_tab
+from demo import fill_mask_tab, inside_tab, sentence_pair_tab, tokens_tab
 from demo.offline import OfflinePage
 from demo.theme import CSS, THEME
 
@@ -29,18 +29,19 @@ LAUNCH_OPTIONS = {
 }
 
 
-def build_app(fill_mask, sentence_pair, tokenizers, languages=("en", "ko"), title="kbert"):
+def build_app(fill_mask, sentence_pair, inspect, tokenizers, languages=("en", "ko"), title="kbert"):
     """Build the page. Launch it with `LAUNCH_OPTIONS`.
 
     Args:
         fill_mask: `kbert.inference.FillMask`, or any callable with its signature.
         sentence_pair: `kbert.inference.SentencePair`, or any callable with its signature.
+        inspect: `kbert.InspectText`, or any callable with its signature.
         tokenizers: dict of name to `WordPieceTokenizer`, shown side by side.
         languages: of "en" and "ko", those to show examples in.
         title: str, the page's heading and the browser tab's.
 
     Returns:
-        `gr.Blocks` with the endpoints "fill_mask", "sentence_pair" and "tokenize".
+        `gr.Blocks` with the endpoints "fill_mask", "sentence_pair", "attention" and "tokenize".
     """
     with gr.Blocks(title=title, analytics_enabled=False) as app:
         gr.HTML(f'<header class="kb-header"><h1>{html.escape(title)}</h1><p>{SUBTITLE}</p></header>', js_on_load=None)
@@ -48,6 +49,8 @@ def build_app(fill_mask, sentence_pair, tokenizers, languages=("en", "ko"), titl
             fill_mask_tab.build_tab(fill_mask, languages)
         with gr.Tab("Sentence pair"):
             sentence_pair_tab.build_tab(sentence_pair, languages)
+        with gr.Tab("Inside"):
+            inside_tab.build_tab(inspect, languages)
         with gr.Tab("Tokens"):
             tokens_tab.build_tab(tokenizers, languages)
     return app
@@ -78,20 +81,21 @@ def main(argv=None):
 
 
 def _open_model(name):
-    """Return fill mask, sentence pair, tokenizers and languages of the model; of the two presets for None."""
-    from kbert import FillMask, SentencePair, WordPieceTokenizer, load  # Seconds of imports that --help does without.
+    """Return what `build_app` takes of a model; of the two presets for None."""
+    # Seconds of imports that --help does without.
+    from kbert import FillMask, InspectText, SentencePair, WordPieceTokenizer, load
     from kbert.convert.sources import find_checkpoint
     from kbert.inference.languages import ENGLISH, KOREAN, by_language, reads
 
+    kinds = (FillMask, SentencePair, InspectText)
     presets = {preset: WordPieceTokenizer.from_folder(find_checkpoint(preset)) for preset in (ENGLISH, KOREAN)}
     if name is None:
-        load_once = functools.cache(load)  # Both questions of a language share its model.
-        fill_mask = by_language(lambda preset: FillMask(load_once(preset)))
-        sentence_pair = by_language(lambda preset: SentencePair(load_once(preset)))
-        return fill_mask, sentence_pair, presets, ("en", "ko")
+        load_once = functools.cache(load)  # The questions of a language share its model.
+        asked = [by_language(lambda preset, kind=kind: kind(load_once(preset))) for kind in kinds]
+        return *asked, presets, ("en", "ko")
     checkpoint = load(name)
     tokenizers = {pathlib.Path(name).name: checkpoint.tokenizer} | presets
-    return FillMask(checkpoint), SentencePair(checkpoint), tokenizers, reads(checkpoint.tokenizer) or ("en",)
+    return *(kind(checkpoint) for kind in kinds), tokenizers, reads(checkpoint.tokenizer) or ("en",)
 
 
 if __name__ == "__main__":

@@ -65,6 +65,8 @@ input[type="range"]::-webkit-slider-thumb { box-shadow: 0 0 0 1px var(--slider-c
 button[role="tab"][aria-selected="true"] { color: var(--slider-color); font-weight: 600; }
 button[role="tab"][aria-selected="true"]::after { background: var(--slider-color); }
 
+@media (max-width: 500px) { .tab-container button { padding: 0 9px !important; font-size: 0.875rem !important; } }
+
 /* Question left, answer right, examples under the question. One column on a phone: question, answer, examples. */
 .kb-tab { display: grid; grid-template-columns: minmax(0, 1fr); gap: 20px 32px; align-items: start; }
 @media (min-width: 800px) {
@@ -100,6 +102,7 @@ button[role="tab"][aria-selected="true"]::after { background: var(--slider-color
 .kb-track span { display: block; height: 100%; min-width: 2px; border-radius: 4px; background: var(--slider-color); }
 .kb-percent { text-align: right; font-variant-numeric: tabular-nums; color: var(--body-text-color-subdued); }
 
+.kb-pictures { gap: 32px; margin-top: 8px; }
 .kb-card + .kb-card { margin-top: 16px; }
 .kb-pieces-head { display: flex; justify-content: space-between; align-items: baseline; gap: 12px; flex-wrap: wrap; }
 .kb-pieces { list-style: none; margin: 14px 0 0; padding: 0; display: flex; flex-wrap: wrap; gap: 6px; }

@@ -57,6 +57,11 @@ def test_pack_pair_segments_and_offsets(tokenizer):
     assert row.offsets == [(0, 0), (0, 3), (4, 7), (0, 0), (0, 4), (4, 5), (6, 12), (0, 0)]
 
 
+def test_decode_joins_pieces_and_keeps_special_tokens(tokenizer):
+    row = tokenizer.pack("The [MASK] plays.")
+    assert tokenizer.decode(row.token_ids) == "[CLS] the [MASK] plays. [SEP]"
+
+
 def reference_truncation(first, second, room):
     # google-research/bert `_truncate_seq_pair`, in meaning: the longer one loses its last token, at a tie the second.
     first, second = list(first), list(second)

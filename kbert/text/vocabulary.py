@@ -24,8 +24,8 @@ def read_vocabulary(path):
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"A vocabulary file must be UTF-8. Received: {path}: {error}.") from error
-    # Only line feeds end a token: other Unicode line separators may be tokens themselves.
-    tokens = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    # Only line feeds end a token (`read_text` makes them of Windows' line ends): other separators may be tokens.
+    tokens = text.removesuffix("\n").split("\n")
     check_vocabulary(tokens, where=str(path))
     return tokens
 

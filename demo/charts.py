@@ -1,0 +1,76 @@
+"""The pictures of the tab "Inside". The browser draws them, so every script that it has letters for is legible."""
+
+import numpy as np
+import plotly.graph_objects as go
+
+# Legible on the page's light and dark grounds alike.
+_TEXT = "#64748b"
+_TEAL = [[0, "rgba(15, 118, 110, 0)"], [1, "rgb(15, 118, 110)"]]
+_BELOW_AND_ABOVE = [[0, "rgb(180, 83, 9)"], [0.5, "rgba(148, 163, 184, 0.15)"], [1, "rgb(15, 118, 110)"]]
+_CELL = 26  # Pixels a token.
+
+
+def attention_chart(tokens, attention):
+    """Draw who looks at whom.
+
+    Args:
+        tokens: list of str, T.
+        attention: NumPy float `[T, T]`, row t is what token t looks at; nan is left empty.
+    """
+    places = list(range(len(tokens)))
+    chart = go.Figure(
+        go.Heatmap(
+            z=attention.tolist(),
+            x=places,
+            y=places,
+            colorscale=_TEAL,
+            zmin=0,
+            zmax=1,
+            xgap=1,
+            ygap=1,
+            customdata=[[f"{one} looks at {other}" for other in tokens] for one in tokens],
+            hovertemplate="%{customdata}: %{z:.1%}<extra></extra>",
+            colorbar={"tickformat": ".0%", "thickness": 10, "outlinewidth": 0},
+        )
+    )
+    labels = {"tickvals": places, "ticktext": tokens, "showgrid": False, "zeroline": False}
+    chart.update_xaxes(side="top", tickangle=-60, title="looks at", **labels)
+    chart.update_yaxes(autorange="reversed", title="this token", **labels)
+    return _styled(chart, height=170 + _CELL * len(tokens))
+
+
+def embedding_chart(token, vectors):
+    """Draw the rows that are added for one token, and their sum.
+
+    Args:
+        token: str.
+        vectors: dict of row name to NumPy float `[D]`, top to bottom.
+    """
+    largest = np.percentile(np.abs(list(vectors.values())), 99)  # A few places are so far out that the rest would fade.
+    chart = go.Figure(
+        go.Heatmap(
+            z=[vector.tolist() for vector in vectors.values()],
+            y=list(vectors),
+            colorscale=_BELOW_AND_ABOVE,
+            zmin=-largest,
+            zmax=largest,
+            ygap=6,
+            hovertemplate="%{y}, place %{x}: %{z:.3f}<extra></extra>",
+            colorbar={"thickness": 10, "outlinewidth": 0},
+        )
+    )
+    chart.update_xaxes(title=f"place in the vector of {token}", showgrid=False, zeroline=False)
+    chart.update_yaxes(autorange="reversed", showgrid=False)
+    return _styled(chart, height=240)
+
+
+def _styled(chart, height):
+    chart.update_layout(
+        height=height,
+        margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"color": _TEXT, "size": 13, "family": "inherit"},
+        dragmode=False,
+    )
+    return chart

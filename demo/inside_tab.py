@@ -1,0 +1,151 @@
+"""The tab "Inside": the sum of embeddings and the attention of the typed text, live."""
+
+import functools
+import html
+
+import gradio as gr
+import numpy as np
+
+from demo.bars import answer_card, refusal_card
+from demo.charts import attention_chart, embedding_chart
+from demo.questions import PAGE_QUESTION, answer_to_program, check_texts
+
+EXAMPLES = {
+    "en": {
+        "What is tired?": ["The animal did not cross the street because it was tired.", ""],
+        "A pair": ["My dog is cute.", "He likes playing."],
+    },
+    "ko": {
+        "한 문장": ["나는 학교에 가서 공부를 했다.", ""],
+        "두 문장": ["우리 강아지는 귀엽다.", "공놀이를 좋아한다."],
+    },
+}
+MAX_TOKENS = 64  # More would not be legible.
+AVERAGE = "average"
+BOTH, LEFT_TO_RIGHT = "in both directions (BERT)", "to the left only (a left-to-right model)"
+SUM_NOTE = (
+    "Three rows are looked up and added: one for the token, one for its segment (first or second text), one for its "
+    "position. LayerNorm of the sum is what the first block reads."
+)
+ATTENTION_NOTE = (
+    "Each row is a token and shows how it shares its attention. A left-to-right model would have the lower left half "
+    "only; here the same shares, scaled to one again."
+)
+
+
+def build_tab(inspect, languages):
+    """Lay out the tab inside the `gr.Blocks` being built, with the first example looked into.
+
+    Args:
+        inspect: `kbert.InspectText`, or any callable with its signature.
+        languages: keys of `EXAMPLES`.
+    """
+    named = {name: pair for language in languages for name, pair in EXAMPLES[language].items()}
+    examples = list(named.values())
+    num_layers, num_heads = inspect(examples[0][0]).attention_maps.shape[:2]
+    look = functools.lru_cache(16)(inspect)  # Another layer, head or token asks no new pass of the model.
+
+    def inside(text, text_pair):
+        check_texts(text, text_pair)
+        found = look(text, text_pair if text_pair.strip() else None)
+        if len(found.tokens) > MAX_TOKENS:
+            raise ValueError(
+                f"A text to look into must have at most {MAX_TOKENS} tokens. Received: {len(found.tokens)} tokens."
+            )
+        return found
+
+    def show(text, text_pair, token, layer, head, view):
+        try:
+            found = inside(text, text_pair)
+        except ValueError as error:
+            return refusal_card(error), None, None
+        place = min(int(token), len(found.tokens) - 1)
+        matrix = attention_of(found, layer, head, view == LEFT_TO_RIGHT)
+        return (
+            answer_card(pieces_table(found)),
+            embedding_chart(found.tokens[place], rows_of(found, place)),
+            attention_chart(found.tokens, matrix),
+        )
+
+    def answer(text: str, text_pair: str = "", layer: int = 1, head: int = 1) -> dict:
+        """The tokens of a text, or of a pair, and who looks at whom in one head: row t is what token t looks at."""
+        if not (1 <= layer <= num_layers and 1 <= head <= num_heads):
+            raise ValueError(
+                f"`layer` must be between 1 and {num_layers} and `head` between 1 and {num_heads}. "
+                f"Received: layer={layer}, head={head}."
+            )
+        found = inside(text, text_pair)
+        return {"tokens": found.tokens, "attention": attention_of(found, layer, head).tolist()}
+
+    def numbers(count):
+        return [AVERAGE, *map(str, range(1, count + 1))]
+
+    first = show(*examples[0], 1, "1", AVERAGE, BOTH)
+
+    with gr.Row(elem_classes="kb-tab"):
+        with gr.Column(elem_classes="kb-question"):
+            text = gr.Textbox(examples[0][0], label="Text to look into", max_lines=4)
+            text_pair = gr.Textbox("", label="Second text (may be empty)", max_lines=4)
+            ask = gr.Button("Look inside", variant="primary")
+        with gr.Column(elem_classes="kb-answer"):
+            table = gr.HTML(first[0], js_on_load=None)
+        with gr.Column(elem_classes="kb-examples"):
+            chosen = gr.Examples(examples, [text, text_pair], cache_examples=False, example_labels=list(named))
+    with gr.Row(elem_classes="kb-pictures"):
+        with gr.Column(min_width=300):
+            token = gr.Slider(0, MAX_TOKENS - 1, value=1, step=1, label="Embeddings of token", buttons=[])
+            sums = gr.Plot(first[1], show_label=False, container=False)
+            gr.HTML(f'<p class="kb-note">{SUM_NOTE}</p>', js_on_load=None)
+        with gr.Column(min_width=300):
+            with gr.Row(elem_classes="kb-buttons"):
+                layer = gr.Dropdown(numbers(num_layers), value="1", label="Layer", min_width=0)
+                head = gr.Dropdown(numbers(num_heads), value=AVERAGE, label="Head", min_width=0)
+            view = gr.Radio([BOTH, LEFT_TO_RIGHT], value=BOTH, label="Tokens look")
+            attention = gr.Plot(first[2], show_label=False, container=False)
+            gr.HTML(f'<p class="kb-note">{ATTENTION_NOTE}</p>', js_on_load=None)
+
+    question = dict(
+        fn=show,
+        inputs=[text, text_pair, token, layer, head, view],
+        outputs=[table, sums, attention],
+        **PAGE_QUESTION,
+    )
+    gr.on([ask.click, text.submit, text_pair.submit, token.input, layer.input, head.input, view.input], **question)
+    chosen.load_input_event.then(**question)
+    answer_to_program(answer, "attention")
+
+
+def attention_of(inside, layer, head, left_to_right=False):
+    """Return float `[T, T]` of one block and head of an `Inside`, counted from 1, or the mean over all.
+
+    Args:
+        inside: `kbert.inference.inspect_text.Inside`.
+        layer, head: int, a str of one, or `AVERAGE`.
+        left_to_right: bool. True: nan where a token would look to its right, and each row scaled to 1.
+    """
+    maps = inside.attention_maps
+    maps = maps.mean(0) if layer == AVERAGE else maps[int(layer) - 1]
+    matrix = maps.mean(0) if head == AVERAGE else maps[int(head) - 1]
+    if left_to_right:
+        seen = np.tril(np.ones_like(matrix))
+        matrix = np.where(seen, matrix / (matrix * seen).sum(-1, keepdims=True), np.nan)
+    return matrix
+
+
+def rows_of(inside, place):
+    """Return the three rows that are added for one token, and their sum, by name."""
+    return {
+        "token": inside.token_vectors[place],
+        "segment": inside.segment_vectors[place],
+        "position": inside.position_vectors[place],
+        "sum": inside.embedding_sum[place],
+    }
+
+
+def pieces_table(inside):
+    """Return figure 2 of the paper for an `Inside` as HTML: token, segment and position of each piece."""
+    items = "".join(
+        f"<li><b>{html.escape(token)}</b><span>{'AB'[segment]}</span><span>{place}</span></li>"
+        for place, (token, segment) in enumerate(zip(inside.tokens, inside.segment_ids, strict=True))
+    )
+    return f'<p class="kb-note">token, segment, position</p><ol class="kb-pieces">{items}</ol>'

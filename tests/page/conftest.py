@@ -1,0 +1,78 @@
+"""The page, opened by its command on a real (tiny, untrained) checkpoint, and the browser that drives it.
+
+No request of the page may leave this machine.
+"""
+
+import urllib.parse
+
+import keras
+import pytest
+from page_driver import CHROMIUM, EXAMPLES, PAIRS, serve
+
+from kbert import BertBackbone, BertConfig, BertPretrainer, FillMask, SentencePair, learn_vocabulary, save_checkpoint
+from kbert.text.tokenizer import WordPieceTokenizer
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory):
+    """A folder with an untrained model, its weights large so that its probabilities differ."""
+    keras.utils.set_random_seed(11)
+    tokens = learn_vocabulary([*EXAMPLES, *sum(PAIRS, [])], 150, min_frequency=1)
+    config = BertConfig(
+        vocabulary_size=len(tokens),
+        num_layers=2,
+        num_heads=3,
+        hidden_dim=12,
+        intermediate_dim=20,
+        max_sequence_length=90,
+        initializer_stddev=0.5,
+    )
+    folder = tmp_path_factory.mktemp("checkpoint")
+    save_checkpoint(BertPretrainer(BertBackbone(config)), WordPieceTokenizer(tokens), folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="session")
+def fill_mask(checkpoint):
+    return FillMask(checkpoint)
+
+
+@pytest.fixture(scope="session")
+def sentence_pair(checkpoint):
+    return SentencePair(checkpoint)
+
+
+@pytest.fixture(scope="session")
+def address(checkpoint):
+    with serve("--model", checkpoint) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="the page is driven through playwright")
+    if CHROMIUM is None:
+        pytest.skip("no chromium, chromium-browser or google-chrome on this machine")
+    playwright.expect.set_options(timeout=20_000)  # The first answer compiles the model.
+    with playwright.sync_playwright() as driver:
+        yield driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"])
+
+
+@pytest.fixture(params=[1440, 390])
+def page(request, browser, address):
+    """The page on a desktop and on a phone. Afterwards: it asked this machine only, logged no error, and fits."""
+    page = browser.new_page(viewport={"width": request.param, "height": 844})
+    hosts, errors = set(), []
+    page.on("request", lambda sent: hosts.add(urllib.parse.urlsplit(sent.url).hostname))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(address)
+    page.get_by_role("button", name="Fill", exact=True).wait_for()
+    yield page
+    right_edges = page.locator("button, textarea, .kb-card").evaluate_all(
+        "parts => parts.map(part => part.getBoundingClientRect().right)"
+    )
+    page.close()
+    assert hosts - {None} == {"127.0.0.1"}  # None: data and blob addresses, which are in the page itself.
+    assert not errors  # One would be what the content security policy had to stop.
+    assert max(right_edges) <= request.param

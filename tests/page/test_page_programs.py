@@ -1,0 +1,73 @@
+"""The page for programs and at the command line, and the HTML of answers."""
+
+import re
+import urllib.parse
+import urllib.request
+
+import gradio_client
+import numpy as np
+import pytest
+from page_driver import EXAMPLES, PAIRS, candidates
+
+import kbert
+from demo.app import main
+from demo.bars import bar_list, marked_excerpt
+from kbert import InspectText
+
+
+def test_source_names_no_other_host_and_browsers_are_told_to_ask_none(address):
+    with urllib.request.urlopen(address) as response:
+        source = response.read().decode()
+    assert {urllib.parse.urlsplit(url).hostname for url in re.findall(r"https?://[^\s\"'\\]+", source)} == {"127.0.0.1"}
+    assert response.headers["content-security-policy"].startswith("default-src 'self' ")
+
+
+def test_endpoints_answer_programs_with_data(address, checkpoint, fill_mask, sentence_pair):
+    client = gradio_client.Client(address, verbose=False, analytics_enabled=False)
+    (mask,) = client.predict(EXAMPLES[0], 2, api_name="/fill_mask")
+    assert EXAMPLES[0][mask["start"] : mask["end"]] == "[MASK]"
+    assert [(answer["word"], pytest.approx(answer["probability"])) for answer in mask["candidates"]] == candidates(
+        fill_mask(EXAMPLES[0], 2)
+    )
+    verdict = client.predict(*PAIRS[0], api_name="/sentence_pair")
+    assert verdict == {
+        "follows": pytest.approx(sentence_pair(*PAIRS[0]).follows),
+        "random": pytest.approx(sentence_pair(*PAIRS[0]).random),
+    }
+    pieces = client.predict("Café 학교", "kbert-small-ko", api_name="/tokenize")
+    tokenizer = kbert.load("kbert-small-ko").tokenizer
+    assert [piece["id"] for piece in pieces] == tokenizer.encode("Café 학교")
+    assert "".join("Café 학교"[piece["start"] : piece["end"]] for piece in pieces) == "Café학교"
+    shares = client.predict("He studied law.", "", 2, 3, api_name="/attention")
+    found = InspectText(checkpoint)("He studied law.")
+    assert shares["tokens"] == found.tokens
+    np.testing.assert_allclose(shares["attention"], found.attention_maps[1, 2], atol=1e-5)
+    with pytest.raises(gradio_client.exceptions.AppError, match="`head` between 1 and 3. Received: layer=1, head=4"):
+        client.predict("He studied law.", "", 1, 4, api_name="/attention")
+    with pytest.raises(gradio_client.exceptions.AppError, match="must be one of .*, kbert-small-en, kbert-small-ko"):
+        client.predict("a", "other", api_name="/tokenize")
+    for name, texts in {"/fill_mask": (["a", "list"], 2), "/sentence_pair": ("", "b")}.items():
+        with pytest.raises(gradio_client.exceptions.AppError, match="A text must"):
+            client.predict(*texts, api_name=name)
+
+
+def test_command_says_when_the_port_is_taken(address, checkpoint):
+    port = urllib.parse.urlsplit(address).port
+    with pytest.raises(SystemExit, match=f"127.0.0.1:{port}.* --port {port + 1}"):
+        main(["--model", checkpoint, "--port", str(port)])
+
+
+def test_command_says_when_there_is_no_model(tmp_path):
+    with pytest.raises(SystemExit, match="no model to show.*Received: .*nowhere"):
+        main(["--model", str(tmp_path / "nowhere")])
+
+
+def test_bars_escape_words_and_round_honestly():
+    shown = bar_list([("<b>&", 0.5), ("rare", 0.0004), ("never", 0.0)])
+    assert "&lt;b&gt;&amp;" in shown and "<b>" not in shown
+    assert re.findall(r'percent">(.*?)<', shown) == ["50.0%", "&lt;0.1%", "0.0%"]
+
+
+def test_long_texts_are_shown_in_excerpt():
+    shown = marked_excerpt("a" * 70 + "[MASK]" + "b" * 61, 70, 76)
+    assert re.sub("<.*?>", "", shown) == "… " + "a" * 60 + "[MASK]" + "b" * 60 + " …"
