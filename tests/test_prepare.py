@@ -11,7 +11,8 @@ import sys
 
 import pytest
 
-from kbert.data.schema import NO_PAIR, DatasetInfo, check_dataset, read_shard
+from kbert.data.check_dataset import check_dataset
+from kbert.data.schema import NO_PAIR, DatasetInfo, read_shard
 from kbert.text.corpora import Document
 from training import prepare
 

@@ -158,8 +158,8 @@ def check_row_in_graph(row: dict[str, tf.Tensor], *, vocabulary_size: int, max_s
     lengths_fit = (length <= max_sequence_length) & (length == tf.size(segment_ids))
     requirement = (
         f"A row must have `token_ids` in [0, {vocabulary_size}), at most {max_sequence_length} of them, and as many "
-        "`segment_ids` in [0, 2). `check_dataset(folder)` names the shard. Received: row number, smallest id, largest "
-        "id, number of tokens ="
+        "`segment_ids` in [0, 2). `kbert.data.check_dataset` names the shard. Received: row number, smallest id, "
+        "largest id, number of tokens ="
     )
     tf.debugging.Assert(ids_fit & segments_fit & lengths_fit, [requirement, number, smallest, largest, length])
 
@@ -232,18 +232,3 @@ def _with_exact_keys(values: dict, kind: type, path: Path) -> dict:
             f"missing={sorted(expected - set(values))}, unknown={sorted(set(values) - expected)}."
         )
     return values
-
-
-def check_dataset(folder: str | Path) -> None:
-    """Read every row of a dataset and refuse the first bad one by shard and row.
-
-    Raises:
-        TypeError, ValueError: as `check_rows`; also when a shard's row count differs from `dataset.json`.
-    """
-    info = DatasetInfo.from_folder(folder)
-    for shard in (*info.shards, *info.held_out):
-        rows = read_shard(Path(folder) / shard.file)
-        limits = {"vocabulary_size": info.vocabulary_size, "max_sequence_length": info.max_sequence_length}
-        count = sum(1 for _ in check_rows(rows, **limits, shard=shard.file))
-        if count != shard.rows:
-            raise ValueError(f"A shard must have the rows that {DATASET_FILE} says. Received: {count} rows, {shard}.")
