@@ -14,7 +14,7 @@ from kbert.data.pipelines import pretraining_dataset
 from kbert.data.schema import DatasetInfo
 from kbert.optimization import BertAdamW, Lamb
 from training import pretrain
-from training.budget import legs, updates_of
+from training.budget import updates_of
 from training.masking_report import masking_shares
 from training.state import saved_states
 
@@ -93,20 +93,15 @@ def test_a_budget_in_passes_or_tokens_becomes_updates(data):
     assert updates(tokens=tokens / rows * 14 * 5 - 1) == 5 and updates(tokens=tokens / rows * 14 * 5 + 1) == 6
 
 
-def test_legs_by_hand():
-    assert legs(60, 20, 0) == [(0, 60, 20)]
-    assert legs(50, 20, 0) == [(0, 40, 20), (40, 50, 10)]
-    assert legs(50, 20, 20) == [(20, 40, 20), (40, 50, 10)]
-    assert legs(50, 20, 40) == [(40, 50, 10)]
-    assert legs(7, 20, 0) == [(0, 7, 7)]
-    assert legs(50, 20, 50) == legs(60, 20, 60) == []
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"epochs": 2}, r"must have one budget: --steps, --epochs or --tokens. Received: --steps 60 --epochs 2.0."),
+        (
+            {"epochs": 2},
+            r"must have one budget: --steps, --epochs, --tokens, --minutes. Received: --steps 60 --epochs 2.0",
+        ),
         ({"steps": 0}, "--steps must be above 0. Received: --steps 0."),
+        ({"minutes": 3}, r"must have one budget: .*. Received: --steps 60 --minutes 3.0."),
         ({"accumulate": 0}, "--accumulate must be at least 1. Received: --accumulate 0."),
         ({"save_every": 0}, "--save_every must be at least 1. Received: --save_every 0."),
     ],

@@ -35,7 +35,8 @@ def parse(settings_class, argv, description):
             shown = "" if field.default is None else f" (default: {field.default})"
             parser.add_argument(
                 f"--{field.name}",
-                type=field.type,
+                type=str if field.type is tuple else field.type,
+                nargs="+" if field.type is tuple else None,
                 default=field.default,
                 choices=field.metadata.get("choices"),
                 help=text + shown,

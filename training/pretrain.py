@@ -14,7 +14,6 @@ import training.quiet_start  # noqa: F401
 import dataclasses
 import functools
 import json
-import math
 import pathlib
 import time
 
@@ -29,15 +28,19 @@ from kbert.models import BertBackbone, BertPretrainer
 from kbert.optimization import BertAdamW, Lamb, WarmupLinearDecay
 from kbert.text.tokenizer import WordPieceTokenizer
 from training.arguments import one_line_errors, parse
-from training.budget import legs, step_after, updates_of
+from training.budget import updates_of
 from training.environment import describe_environment, leave_gpus_to_backend
+from training.failures import clear_stop
 from training.masking_report import PrintMasking
+from training.minutes import updates_in
+from training.phases import check_data, epoch_ends, legs, phase_at, phases_of, rows_between
 from training.pretrain_settings import Settings
 from training.progress import PrintProgress
 from training.state import ReseedDropout, SaveState, cut_history, restore_state, saved_states
+from training.unigram import unigram_loss
 
 DROPOUTS = ("dropout", "attention_dropout")
-MASKING = ("mask_selection_length", "mask_selection_rate", "mask_token_rate", "random_token_rate", "whole_words")
+MASKING = ("mask_selection_rate", "mask_token_rate", "random_token_rate", "whole_words")
 
 
 def main(argv=None):
@@ -49,16 +52,22 @@ def main(argv=None):
     output = pathlib.Path(settings.output)
     with one_line_errors():
         settings = dataclasses.replace(settings, steps=updates_of(settings))
+        settings, starts = _go_on(settings, output)
         print(json.dumps(dataclasses.asdict(settings)))
-        starts = _starts_so_far(settings, output)
         keras.utils.set_random_seed(settings.seed)
         tokenizer = WordPieceTokenizer.from_folder(settings.data[0])
         # Its case; else the first save refuses.
         check_tokenizer(tokenizer, tokenizer.vocabulary_size, settings.data[0])
         model, config = _build_model(settings, tokenizer)
+        model.backbone.remat = settings.remat
+        check_data(settings, tokenizer, config)
+        if settings.steps is None:
+            with clear_stop(settings):
+                steps = updates_in(settings, model, _compile, _open_data)
+            settings = dataclasses.replace(settings, steps=steps)
         _compile(model, settings)
         first_step = restore_state(model, output / "state")
-        training, held_out = _open_data(settings, first_step)
+        _open_data(settings, first_step)  # What is wrong with it is to be said before run.json is written.
         _write_run(settings, [*starts, start | {"first_step": first_step}], output)
     print(f"{model.count_params():,} parameters, {first_step:,} of {settings.steps:,} steps done")
     result_path = output / "result.json"
@@ -68,27 +77,33 @@ def main(argv=None):
     else:
         rates = {name: getattr(config, name) for name in DROPOUTS}
         save = functools.partial(save_checkpoint, model, tokenizer, output, **rates)
-        result = _fit(model, settings, training, held_out, first_step, save)
-        result_path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        with clear_stop(settings):
+            result = _fit(model, settings, first_step, save)
+            result_path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(result))
     return result
 
 
-def _starts_so_far(settings, output):
-    """Return the starts of the run that is to go on, none for a new one; refuse settings other than it began with."""
+def _go_on(settings, output):
+    """Return the settings and starts of the run that is to go on, none for a new one.
+
+    Its settings must be those it began with; what --minutes came to is taken from them.
+    """
     if not saved_states(output / "state"):
-        return []
+        return settings, []
     run = json.loads((output / "run.json").read_text(encoding="utf-8"))
-    values = json.loads(json.dumps(dataclasses.asdict(settings)))  # A tuple is a list in run.json.
     # A setting that is younger than the run had its default then.
     began_with = {field.name: field.default for field in dataclasses.fields(Settings)} | run["settings"]
+    if settings.steps is None:
+        settings = dataclasses.replace(settings, steps=began_with["steps"])
+    values = json.loads(json.dumps(dataclasses.asdict(settings)))  # A tuple is a list in run.json.
     changed = [name for name in values if name != "output" and values[name] != began_with[name]]
     if changed:
         raise ValueError(
             f"A run must go on with the settings it began with. Received: another {' and '.join(changed)} than in "
             f"{output / 'run.json'}. Choose another --output for a new run."
         )
-    return run["starts"]
+    return settings, run["starts"]
 
 
 def _write_run(settings, starts, output):
@@ -133,32 +148,38 @@ def _compile(model, settings):
 
 
 def _open_data(settings, first_step):
-    """Return the endless training batches from `first_step` on, and the held-out ones or None."""
-    batches = {"batch_size": settings.batch_size} | {name: getattr(settings, name) for name in MASKING}
-    start = {"seed": settings.seed, "start_step": first_step * settings.accumulate}
-    training = pretraining_dataset(settings.data, **batches, **start)
-    if not mixed_datasets(settings.data).held_out:
+    """Return the endless training batches of a phase from `first_step` on, and its held-out ones or None."""
+    phase = phase_at(settings, first_step)
+    batches = {"batch_size": phase.batch_size, "mask_selection_length": phase.mask_selection_length}
+    batches |= {name: getattr(settings, name) for name in MASKING}
+    start = {"seed": settings.seed, "start_step": (first_step - phase.first_step) * settings.accumulate}
+    training = pretraining_dataset(phase.data, **batches, **start)
+    if not mixed_datasets(phase.data).held_out:
         return training, None
-    return training, pretraining_dataset(settings.data, **batches, split="held_out")
+    return training, pretraining_dataset(phase.data, **batches, split="held_out")
 
 
-def _fit(model, settings, training, held_out, first_step, save):
+def _fit(model, settings, first_step, save):
     """Train from `first_step` to the end and return the final numbers."""
     output = pathlib.Path(settings.output)
-    if held_out is None:
-        print(f"{' and '.join(settings.data)} has no held-out rows: the run is not checked on unseen text")
-    has_checks = held_out is not None and settings.held_out_batches > 0
-    checks = held_out.take(settings.held_out_batches).cache() if has_checks else None
-    cut_history(output / "history.csv", math.ceil(first_step / settings.save_every))
+    cut_history(output / "history.csv", sum(end <= first_step for end in epoch_ends(settings)))
+    for phase in phases_of(settings):
+        if not mixed_datasets(phase.data).held_out:
+            print(f"{' and '.join(phase.data)} has no held-out rows: the run is not checked on unseen text")
+    training, held_out = _open_data(settings, first_step)
     callbacks = _callbacks(settings, training, first_step, save)
     started = time.perf_counter()
-    for leg in legs(settings.steps, settings.save_every, first_step):
-        if leg.first_step > first_step:
-            training, _ = _open_data(settings, leg.first_step)
+    for leg in legs(settings, first_step):
+        training, held_out = _open_data(settings, leg.first_step)
+        has_checks = held_out is not None and settings.held_out_batches > 0
+        checks = held_out.take(settings.held_out_batches).cache() if has_checks else None
         _train(model, settings, leg, training, checks, callbacks)
     seconds = time.perf_counter() - started
+    left_out = settings.steps - int(model.optimizer.iterations)
+    if left_out:
+        print(f"{left_out:,} of {settings.steps:,} updates were not made: gradients overflowed in {settings.precision}")
     result = {} if held_out is None else model.evaluate(held_out, return_dict=True, verbose=0)
-    rows_per_second = (settings.steps - first_step) * settings.batch_size * settings.accumulate / seconds
+    rows_per_second = rows_between(settings, first_step, settings.steps) / seconds
     return result | {"steps": settings.steps, "seconds": seconds, "rows_per_second": rows_per_second}
 
 
@@ -166,30 +187,27 @@ def _callbacks(settings, training, first_step, save):
     output = pathlib.Path(settings.output)
     return [
         ReseedDropout(settings.seed),
-        PrintProgress(settings, first_step),
+        PrintProgress(settings, first_step, unigram_loss(settings.data)),
         PrintMasking(training, mixed_datasets(settings.data).special_token_ids["[MASK]"]),
         keras.callbacks.TerminateOnNaN(),
         keras.callbacks.CSVLogger(output / "history.csv", append=True),
         keras.callbacks.TensorBoard(output / "tensorboard", write_graph=False),
-        SaveState(output / "state", functools.partial(step_after, settings), before_save=save),
+        SaveState(output / "state", epoch_ends(settings).__getitem__, before_save=save),
     ]
 
 
 def _train(model, settings, leg, training, checks, callbacks):
     """Make the updates of one leg; stop the run where its last one is not saved."""
-    try:
-        model.fit(
-            training,
-            initial_epoch=math.ceil(leg.first_step / settings.save_every),
-            epochs=math.ceil(leg.last_step / settings.save_every),
-            steps_per_epoch=leg.steps_per_epoch * settings.accumulate,
-            validation_data=checks,
-            shuffle=False,
-            callbacks=callbacks,
-            verbose=0,
-        )
-    except KeyboardInterrupt:
-        raise SystemExit("Stopped. The same command goes on from the last save.") from None
+    model.fit(
+        training,
+        initial_epoch=leg.first_epoch,
+        epochs=leg.last_epoch,
+        steps_per_epoch=leg.steps_per_epoch * settings.accumulate,
+        validation_data=checks,
+        shuffle=False,
+        callbacks=callbacks,
+        verbose=0,
+    )
     saved_step = max((step for step, _ in saved_states(pathlib.Path(settings.output) / "state")), default=0)
     if saved_step < leg.last_step:
         raise SystemExit(

@@ -5,7 +5,7 @@ import time
 import keras
 from tqdm import tqdm
 
-from training.budget import step_after
+from training.phases import epoch_ends, phase_at, rows_between
 
 
 class PrintProgress(keras.callbacks.Callback):
@@ -14,12 +14,14 @@ class PrintProgress(keras.callbacks.Callback):
     Args:
         settings: `training.pretrain_settings.Settings`.
         first_step: int, updates made before this start.
+        unigram_loss: float, see `training.unigram.unigram_loss`; stands behind the loss that it explains.
     """
 
-    def __init__(self, settings, first_step):
+    def __init__(self, settings, first_step, unigram_loss):
         super().__init__()
         self.settings = settings
         self.done = first_step
+        self.unigram_loss = unigram_loss
 
     def on_train_begin(self, logs=None):
         # `disable=None`: no bar where the output is not a terminal.
@@ -33,18 +35,21 @@ class PrintProgress(keras.callbacks.Callback):
         self.bar.set_postfix_str(f"loss {float(logs['loss']):.3f}", refresh=False)
 
     def on_epoch_end(self, epoch, logs=None):
-        total, done = self.settings.steps, step_after(self.settings, epoch)
-        steps, self.done = done - self.done, done
+        done = epoch_ends(self.settings)[epoch]
+        phase = phase_at(self.settings, self.done)
+        steps, rows = done - self.done, rows_between(self.settings, self.done, done)
+        self.done = done
         now = time.perf_counter()
         seconds, self.epoch_start = now - self.epoch_start, now
-        line = f"step {done:,}/{total:,}  {_numbers(logs)}"
+        line = f"step {done:,}/{self.settings.steps:,}  {_numbers(logs)}"
         if "val_loss" in logs:
             held_out = {name.removeprefix("val_"): value for name, value in logs.items() if name.startswith("val_")}
             line += f" | held out: {_numbers(held_out)}"
-        rows = steps * self.settings.accumulate * self.settings.batch_size
-        line += f" | {rows / seconds:,.0f} rows/s"
-        if done < total:
-            line += f", {seconds / steps * (total - done) / 60:,.0f} min left"
+        line += f" | by frequency alone: mlm {self.unigram_loss:.3f} | {rows / seconds:,.0f} rows/s"
+        if done < phase.last_step:
+            line += f", {seconds / steps * (phase.last_step - done) / 60:,.0f} min left"
+            # How long the updates on longer rows take is not known yet.
+            line += " to the long rows" if phase.last_step < self.settings.steps else ""
         self.bar.write(line)
 
     def on_train_end(self, logs=None):
@@ -52,4 +57,7 @@ class PrintProgress(keras.callbacks.Callback):
 
 
 def _numbers(logs):
-    return f"loss {logs['loss']:.3f}  mlm {logs['mlm_accuracy']:.1%}  nsp {logs['nsp_accuracy']:.1%}"
+    return (
+        f"loss {logs['loss']:.3f}  mlm {logs['mlm_loss']:.3f} ({logs['mlm_accuracy']:.1%})  "
+        f"nsp {logs['nsp_loss']:.3f} ({logs['nsp_accuracy']:.1%})"
+    )

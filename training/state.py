@@ -7,6 +7,7 @@ import re
 
 import keras
 import numpy as np
+from safetensors import SafetensorError
 
 _NAME = re.compile(r"step-(\d{8})\.weights\.h5")
 
@@ -36,13 +37,17 @@ class SaveState(keras.callbacks.Callback):
         if not all(math.isfinite(logs.get(name, 0)) for name in ("loss", "val_loss")):
             self.model.stop_training = True
             return
-        self.before_save()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        # Not the optimizer's iterations: with mixed_float16 it does not count steps whose gradients overflowed.
-        step = self.step_after(epoch)
         unfinished = self.folder / "unfinished.weights.h5"
-        self.model.save_weights(unfinished, overwrite=True)
-        unfinished.replace(self.folder / f"step-{step:08d}.weights.h5")
+        try:
+            self.before_save()
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.model.save_weights(unfinished, overwrite=True)
+        except (OSError, RuntimeError, SafetensorError) as error:  # RuntimeError: h5py's, as it closes a file.
+            unfinished.unlink(missing_ok=True)
+            reason = " ".join(str(error).split())
+            raise OSError(f"the save of step {self.step_after(epoch):,} failed ({reason})") from error
+        # Not the optimizer's iterations: with mixed_float16 it does not count steps whose gradients overflowed.
+        unfinished.replace(self.folder / f"step-{self.step_after(epoch):08d}.weights.h5")
         for _, path in saved_states(self.folder)[: -self.keep]:
             path.unlink()
 

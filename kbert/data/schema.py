@@ -159,8 +159,8 @@ def check_row_in_graph(row: dict[str, tf.Tensor], *, vocabulary_size: int, max_s
     lengths_fit = (length <= max_sequence_length) & (length == tf.size(segment_ids))
     requirement = (
         f"A row must have `token_ids` in [0, {vocabulary_size}), at most {max_sequence_length} of them, and as many "
-        "`segment_ids` in [0, 2). `check_dataset(folder)` names the shard. Received: row number, smallest id, largest "
-        "id, number of tokens ="
+        "`segment_ids` in [0, 2). `kbert.data.check_dataset` names the shard. Received: row number, smallest id, "
+        "largest id, number of tokens ="
     )
     tf.debugging.Assert(ids_fit & segments_fit & lengths_fit, [requirement, number, smallest, largest, length])
 

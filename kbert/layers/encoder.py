@@ -4,6 +4,7 @@ import keras
 
 from kbert.layers.activations import get_activation
 from kbert.layers.attention import SelfAttention
+from kbert.layers.recompute import recompute
 
 
 @keras.saving.register_keras_serializable(package="kbert")
@@ -27,6 +28,10 @@ class EncoderBlock(keras.layers.Layer):
 
     Returns:
         float `[B, T, D]` in the compute dtype, or a pair of it and the attention maps.
+
+    Attributes:
+        remat: bool, False at first. True: in training, compute the block a second time in the backward pass rather than
+            keep what is inside it. The results are the same; attention maps are never computed so.
 
     Source: google-research/bert `modeling.transformer_model`.
     """
@@ -52,6 +57,7 @@ class EncoderBlock(keras.layers.Layer):
         self.activation = activation
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_stddev = initializer_stddev
+        self.remat = False
 
         def dense(units, name, activation=None):
             initializer = keras.initializers.TruncatedNormal(stddev=initializer_stddev)
@@ -78,6 +84,15 @@ class EncoderBlock(keras.layers.Layer):
         self.built = True
 
     def call(self, hidden_states, padding_mask, return_attention_maps=False, training=None):
+        if self.remat and training and not return_attention_maps:
+            draws = [(self.attention.dropout, 1), (self.dropout, 2)]
+            draws = [(dropout.seed_generator, times) for dropout, times in draws if dropout.rate > 0]
+            return recompute(
+                self, lambda states: self._forward(states, padding_mask, False, True), hidden_states, draws
+            )
+        return self._forward(hidden_states, padding_mask, return_attention_maps, training)
+
+    def _forward(self, hidden_states, padding_mask, return_attention_maps, training):
         attended = self.attention(
             hidden_states, padding_mask, return_attention_maps=return_attention_maps, training=training
         )

@@ -90,6 +90,19 @@ class BertBackbone(keras.Model):
         """
         return _BackboneWithIntermediates(self)
 
+    @property
+    def remat(self):
+        """Whether training computes each block a second time rather than keep its activations (`EncoderBlock.remat`).
+
+        Set it before the first training step. It changes memory and time, not results, and is not saved.
+        """
+        return all(block.remat for block in self.blocks)
+
+    @remat.setter
+    def remat(self, remat):
+        for block in self.blocks:
+            block.remat = remat
+
     def get_config(self):
         return {
             "config": self.config.to_dict(),
