@@ -30,6 +30,7 @@ from kbert.optimization import BertAdamW, Lamb, WarmupLinearDecay
 from kbert.text.tokenizer import WordPieceTokenizer
 from training.arguments import one_line_errors, parse
 from training.budget import legs, step_after, updates_of
+from training.devices import open_devices
 from training.environment import describe_environment, leave_gpus_to_backend
 from training.masking_report import PrintMasking
 from training.pretrain_settings import Settings
@@ -37,6 +38,7 @@ from training.progress import PrintProgress
 from training.state import ReseedDropout, SaveState, cut_history, restore_state, saved_states
 
 DROPOUTS = ("dropout", "attention_dropout")
+FREE_SETTINGS = ("output", "devices")  # A run may go on with others.
 MASKING = ("mask_selection_length", "mask_selection_rate", "mask_token_rate", "random_token_rate", "whole_words")
 
 
@@ -44,22 +46,28 @@ def main(argv=None):
     """Train, save, and return the final numbers."""
     settings = parse(Settings, argv, __doc__)
     leave_gpus_to_backend()
+    with one_line_errors():
+        devices = open_devices(settings)
     start = {"time": time.strftime("%Y-%m-%dT%H:%M:%S%z")} | describe_environment()
+    start |= {"devices": devices.count, "processes": devices.num_processes}
     print(f"backend {start['backend']} on {start['device']}")
     output = pathlib.Path(settings.output)
-    with one_line_errors():
+    with devices.scope(), one_line_errors():
         settings = dataclasses.replace(settings, steps=updates_of(settings))
         print(json.dumps(dataclasses.asdict(settings)))
         starts = _starts_so_far(settings, output)
+        saved_steps = [step for step, _ in saved_states(output / "state")]
+        devices.check_agreement(settings, mixed_datasets(settings.data).shards, saved_steps)
         keras.utils.set_random_seed(settings.seed)
         tokenizer = WordPieceTokenizer.from_folder(settings.data[0])
         # Its case; else the first save refuses.
         check_tokenizer(tokenizer, tokenizer.vocabulary_size, settings.data[0])
         model, config = _build_model(settings, tokenizer)
-        _compile(model, settings)
+        _compile(model, settings, devices)
         first_step = restore_state(model, output / "state")
-        training, held_out = _open_data(settings, first_step)
-        _write_run(settings, [*starts, start | {"first_step": first_step}], output)
+        training, held_out = _open_data(settings, first_step, devices)
+        if devices.writes:
+            _write_run(settings, [*starts, start | {"first_step": first_step}], output)
     print(f"{model.count_params():,} parameters, {first_step:,} of {settings.steps:,} steps done")
     result_path = output / "result.json"
     if first_step == settings.steps and result_path.is_file():
@@ -68,8 +76,9 @@ def main(argv=None):
     else:
         rates = {name: getattr(config, name) for name in DROPOUTS}
         save = functools.partial(save_checkpoint, model, tokenizer, output, **rates)
-        result = _fit(model, settings, training, held_out, first_step, save)
-        result_path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        result = _fit(model, settings, training, held_out, first_step, save, devices)
+        if devices.writes:
+            result_path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(result))
     return result
 
@@ -82,7 +91,7 @@ def _starts_so_far(settings, output):
     values = json.loads(json.dumps(dataclasses.asdict(settings)))  # A tuple is a list in run.json.
     # A setting that is younger than the run had its default then.
     began_with = {field.name: field.default for field in dataclasses.fields(Settings)} | run["settings"]
-    changed = [name for name in values if name != "output" and values[name] != began_with[name]]
+    changed = [name for name in values if name not in FREE_SETTINGS and values[name] != began_with[name]]
     if changed:
         raise ValueError(
             f"A run must go on with the settings it began with. Received: another {' and '.join(changed)} than in "
@@ -120,42 +129,45 @@ def _build_model(settings, tokenizer):
     return model, checkpoint.config
 
 
-def _compile(model, settings):
+def _compile(model, settings, devices):
     warmup_steps = settings.steps // 10 if settings.warmup_steps is None else settings.warmup_steps
     schedule = WarmupLinearDecay(settings.learning_rate, settings.steps, warmup_steps)
-    optimizer = {"adamw": BertAdamW, "lamb": Lamb}[settings.optimizer](
+    optimizer_class = {"adamw": BertAdamW, "lamb": Lamb}[settings.optimizer]
+    optimizer = devices.optimizer_class(optimizer_class)(
         schedule,
         weight_decay=settings.weight_decay,
         bias_correction=not settings.no_bias_correction,
         gradient_accumulation_steps=settings.accumulate if settings.accumulate > 1 else None,
     )
-    model.compile(optimizer)
+    model.compile(optimizer, loss=devices.losses(model.task_losses()[0]))
 
 
-def _open_data(settings, first_step):
+def _open_data(settings, first_step, devices):
     """Return the endless training batches from `first_step` on, and the held-out ones or None."""
     batches = {"batch_size": settings.batch_size} | {name: getattr(settings, name) for name in MASKING}
     start = {"seed": settings.seed, "start_step": first_step * settings.accumulate}
-    training = pretraining_dataset(settings.data, **batches, **start)
+    training = pretraining_dataset(settings.data, **batches, **start, **devices.own_rows)
     if not mixed_datasets(settings.data).held_out:
         return training, None
-    return training, pretraining_dataset(settings.data, **batches, split="held_out")
+    held_out = pretraining_dataset(settings.data, **batches, split="held_out")
+    return training, devices.own_held_out(held_out, settings.batch_size)
 
 
-def _fit(model, settings, training, held_out, first_step, save):
+def _fit(model, settings, training, held_out, first_step, save, devices):
     """Train from `first_step` to the end and return the final numbers."""
     output = pathlib.Path(settings.output)
     if held_out is None:
         print(f"{' and '.join(settings.data)} has no held-out rows: the run is not checked on unseen text")
     has_checks = held_out is not None and settings.held_out_batches > 0
     checks = held_out.take(settings.held_out_batches).cache() if has_checks else None
-    cut_history(output / "history.csv", math.ceil(first_step / settings.save_every))
-    callbacks = _callbacks(settings, training, first_step, save)
+    if devices.writes:
+        cut_history(output / "history.csv", math.ceil(first_step / settings.save_every))
+    callbacks = devices.callbacks(_callbacks(settings, training, first_step, save))
     started = time.perf_counter()
     for leg in legs(settings.steps, settings.save_every, first_step):
         if leg.first_step > first_step:
-            training, _ = _open_data(settings, leg.first_step)
-        _train(model, settings, leg, training, checks, callbacks)
+            training, _ = _open_data(settings, leg.first_step, devices)
+        _train(model, settings, leg, training, checks, callbacks, devices)
     seconds = time.perf_counter() - started
     result = {} if held_out is None else model.evaluate(held_out, return_dict=True, verbose=0)
     rows_per_second = (settings.steps - first_step) * settings.batch_size * settings.accumulate / seconds
@@ -175,7 +187,7 @@ def _callbacks(settings, training, first_step, save):
     ]
 
 
-def _train(model, settings, leg, training, checks, callbacks):
+def _train(model, settings, leg, training, checks, callbacks, devices):
     """Make the updates of one leg; stop the run where its last one is not saved."""
     try:
         model.fit(
@@ -191,7 +203,7 @@ def _train(model, settings, leg, training, checks, callbacks):
     except KeyboardInterrupt:
         raise SystemExit("Stopped. The same command goes on from the last save.") from None
     saved_step = max((step for step, _ in saved_states(pathlib.Path(settings.output) / "state")), default=0)
-    if saved_step < leg.last_step:
+    if devices.writes and saved_step < leg.last_step:
         raise SystemExit(
             f"The loss must stay a finite number. Received: NaN or infinity after step {saved_step:,}, the last one "
             f"saved. Choose another --output and a lower --learning_rate."

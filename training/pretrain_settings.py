@@ -17,6 +17,7 @@ class Settings:
     init: str = setting(None, "checkpoint folder or preset to start from; missing heads start random")
     precision: str = setting("float32", "mixed_bfloat16 where the processor has it", choices=PRECISIONS)
     batch_size: int = setting(32, "rows a batch")
+    devices: int = setting(1, "devices that share each batch, of all processes together: docs/scaling.md")
     accumulate: int = setting(1, "batches an update; memory is needed for one")
     steps: int = setting(None, "updates in all; or give --epochs or --tokens; 10000 steps without any")
     epochs: float = setting(None, "passes over the rows in all")
