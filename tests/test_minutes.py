@@ -13,6 +13,7 @@ from test_training import command, make_data
 
 from kbert.text.tokenizer import WordPieceTokenizer
 from training import minutes, pretrain
+from training.devices import Devices
 from training.minutes import updates_in
 from training.state import saved_states
 
@@ -45,7 +46,7 @@ def test_the_updates_that_fit(data, clock, accumulate):
     settings = dataclasses.replace(settings, save_every=4, held_out_batches=2)
     model = new_model(settings)
     before = model.get_weights()
-    assert updates_in(settings, model, pretrain._compile, pretrain._open_data) == int((6 - 1.2) / 0.125)
+    assert updates_in(settings, model, Devices(), pretrain._compile, pretrain._open_data) == int((6 - 1.2) / 0.125)
     assert int(model.optimizer.iterations) == 7
     for value, expected in zip(model.get_weights(), before, strict=True):
         np.testing.assert_array_equal(value, expected)
@@ -84,10 +85,10 @@ def test_two_phases_are_measured_each(data):
     settings = dataclasses.replace(settings, long_share=0.2)
     opened = []
 
-    def open_data(settings, step):
+    def open_data(settings, step, devices):
         opened.append(step)
-        return pretrain._open_data(settings, step)
+        return pretrain._open_data(settings, step, devices)
 
     # No time is left, and still each phase has an update.
-    assert updates_in(settings, new_model(settings), pretrain._compile, open_data) == 5
+    assert updates_in(settings, new_model(settings), Devices(), pretrain._compile, open_data) == 5
     assert opened == [0, 800]

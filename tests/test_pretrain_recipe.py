@@ -4,17 +4,18 @@ import dataclasses
 import json
 import re
 
-import keras
 import numpy as np
 import pytest
 import safetensors.numpy
 from test_training import command, history, make_data
 
+from kbert import BertBackbone, BertConfig, BertPretrainer
 from kbert.data.pipelines import pretraining_dataset
 from kbert.data.schema import DatasetInfo
 from kbert.optimization import BertAdamW, Lamb
 from training import pretrain
 from training.budget import updates_of
+from training.devices import Devices
 from training.masking_report import masking_shares
 from training.state import saved_states
 
@@ -118,8 +119,8 @@ def test_the_optimizer_is_the_one_the_flags_describe():
         ({"optimizer": "lamb", "accumulate": 4}, (Lamb, True, 4)),
         ({"no_bias_correction": True}, (BertAdamW, False, None)),
     ):
-        model = keras.Sequential([keras.layers.Dense(1)])
-        pretrain._compile(model, pretrain.Settings(data=(), steps=30, weight_decay=0.07, **flags))
+        model = BertPretrainer(BertBackbone(BertConfig.named("1x64", vocabulary_size=30)))
+        pretrain._compile(model, pretrain.Settings(data=(), steps=30, weight_decay=0.07, **flags), Devices())
         found = model.optimizer
         assert (type(found), found.bias_correction, found.gradient_accumulation_steps) == expected
         assert found.weight_decay == 0.07

@@ -16,7 +16,7 @@ TRIAL_SHARE = 0.1  # Of the time, at most, once two updates are made.
 _ANY_STEPS = 1000  # Enough for the shares of two phases, and a schedule that no trial finishes.
 
 
-def updates_in(settings, model, compile_model, open_data):
+def updates_in(settings, model, devices, compile_model, open_data):
     """Train for a moment, measure, and give the weights back.
 
     Counted are the updates, the checks at the saves, this trial, and the compilation, which comes again in the run;
@@ -25,8 +25,9 @@ def updates_in(settings, model, compile_model, open_data):
     Args:
         settings: `training.pretrain_settings.Settings` with `minutes`.
         model: `BertPretrainer`. Its weights are the same afterwards; compile it again.
-        compile_model: called with (model, settings).
-        open_data: called with (settings, step); returns (training batches, held-out batches or None).
+        devices: `training.devices.Devices`.
+        compile_model: called with (model, settings, devices).
+        open_data: called with (settings, step, devices); returns (training batches, held-out batches or None).
 
     Returns:
         int, at least 1, and enough that each of two phases has one.
@@ -36,10 +37,10 @@ def updates_in(settings, model, compile_model, open_data):
     phases = phases_of(settings)
     limit = 60 * settings.minutes * TRIAL_SHARE / len(phases)
     weights = model.get_weights()
-    compile_model(model, settings)
+    compile_model(model, settings, devices)
     once, an_update = 0.0, 0.0
     for phase in phases:
-        training, held_out = open_data(settings, phase.first_step)
+        training, held_out = open_data(settings, phase.first_step, devices)
         clock = _Clock(settings.accumulate, limit)
         model.fit(
             training, steps_per_epoch=TRIAL_UPDATES * settings.accumulate, callbacks=[clock], shuffle=False, verbose=0

@@ -25,6 +25,7 @@ import threading
 import numpy as np
 from tqdm import tqdm
 
+from kbert.data.blocks import blocks_of
 from kbert.data.document_shards import write_documents
 from kbert.data.full_sentences import make_full_sentences
 from kbert.data.schema import DATASET_FILE, NO_PAIR, DatasetInfo, PairingInfo, PretrainingRow, ShardInfo, write_shard
@@ -66,10 +67,18 @@ def main(argv=None):
     """Write the shards and return the `DatasetInfo`."""
     settings = parse(Settings, argv, __doc__)
     with one_line_errors():
-        return _prepare(settings)
+        return prepare(settings, _make_shards)
 
 
-def _prepare(settings):
+def prepare(settings, make_shards):
+    """Make a dataset of a corpus.
+
+    Args:
+        settings: `Settings`.
+        make_shards: function from (settings, files) to a dict of each split's `ShardInfo`s, and the `CorpusReport`.
+    Returns:
+        `DatasetInfo`.
+    """
     output = pathlib.Path(settings.output)
     if (output / DATASET_FILE).exists():
         raise ValueError(
@@ -83,9 +92,7 @@ def _prepare(settings):
     if num_finished := progress.begin(settings, files):
         print(f"{output}: {num_finished} blocks were finished before")
     tokenizer.save(output)
-    documents = UniqueDocuments(read_documents(files, settings.text_key, settings.encoding))
-    shards, report = _make_shards(settings, documents)
-    report = dataclasses.replace(report, num_duplicates=documents.num_dropped)
+    shards, report = make_shards(settings, files)
     print(report)
     (output / "report.txt").write_text(f"{report}\n", encoding="utf-8")
     if not shards["train"]:
@@ -124,8 +131,8 @@ def _open_tokenizer(settings):
     )
 
 
-def _make_shards(settings, documents):
-    """Return the `ShardInfo`s of each split, and the report of the whole corpus."""
+def _make_shards(settings, files):
+    documents = UniqueDocuments(read_documents(files, settings.text_key, settings.encoding))
     shards, reports = {split: [] for split in SPLITS}, []
     pool = concurrent.futures.ProcessPoolExecutor(
         settings.workers,
@@ -140,30 +147,18 @@ def _make_shards(settings, documents):
             reports.append(report)
             bar.update(report.num_documents)
             bar.set_postfix(shards=len(reports), tokens=f"{sum(report.num_tokens for report in reports):,}")
-    return shards, CorpusReport.merge(reports)
+    return shards, dataclasses.replace(CorpusReport.merge(reports), num_duplicates=documents.num_dropped)
 
 
 def _blocks(documents, settings):
-    """Yield (split, number, texts). A block has two documents at least, unless its split has only one in all."""
-    gathering = {split: [] for split in SPLITS}
-    waiting = {split: [] for split in SPLITS}  # The last full block, held back in case one document is left over.
-    numbers = dict.fromkeys(SPLITS, 0)
-    sizes = dict.fromkeys(SPLITS, 0)
-    for document in documents:
-        split = SPLITS[is_held_out(document, settings.held_out_rate)]
-        gathering[split].append(document.text)
-        sizes[split] += len(document.text)
-        if sizes[split] >= settings.block_characters and len(gathering[split]) > 1:
-            if waiting[split]:
-                yield split, numbers[split], waiting[split]
-                numbers[split] += 1
-            waiting[split], gathering[split], sizes[split] = gathering[split], [], 0
-    for split in SPLITS:
-        last, rest = waiting[split], gathering[split]
-        for texts in [last + rest] if len(rest) == 1 else [last, rest]:
-            if texts:
-                yield split, numbers[split], texts
-                numbers[split] += 1
+    """Yield (split, number, texts)."""
+    texts = ((split_of(document, settings), len(document.text), document.text) for document in documents)
+    return blocks_of(texts, settings.block_characters)
+
+
+def split_of(document, settings):
+    """Return the split a `Document` belongs to, one of `SPLITS`."""
+    return SPLITS[is_held_out(document, settings.held_out_rate)]
 
 
 def _in_order(pool, blocks, at_once):
@@ -171,7 +166,7 @@ def _in_order(pool, blocks, at_once):
     pending = collections.deque()
     try:
         for block in blocks:
-            pending.append(pool.submit(_make_shard, *block))
+            pending.append(pool.submit(make_shard, *block))
             if len(pending) >= at_once:
                 yield pending.popleft().result()
         while pending:
@@ -182,9 +177,14 @@ def _in_order(pool, blocks, at_once):
 
 
 def _start_worker(settings):
-    global _settings, _tokenizer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the parent ends the others.
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    open_worker(settings)
+
+
+def open_worker(settings):
+    """Make this process ready for `make_shard`."""
+    global _settings, _tokenizer
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # The processes already take all cores.
     _settings, _tokenizer = settings, _open_tokenizer(settings)
 
@@ -195,7 +195,7 @@ def _end_with_parent():
     os._exit(1)
 
 
-def _make_shard(split, number, texts):
+def make_shard(split, number, texts):
     """Write the shard of one block; its info is None, and there is no file, if the block gives no rows."""
     progress = FinishedBlocks(_settings.output)
     if finished := progress.find(split, number):

@@ -29,6 +29,7 @@ from kbert.optimization import BertAdamW, Lamb, WarmupLinearDecay
 from kbert.text.tokenizer import WordPieceTokenizer
 from training.arguments import one_line_errors, parse
 from training.budget import updates_of
+from training.devices import open_devices
 from training.environment import describe_environment, leave_gpus_to_backend
 from training.failures import clear_stop
 from training.masking_report import PrintMasking
@@ -40,6 +41,7 @@ from training.state import ReseedDropout, SaveState, cut_history, restore_state,
 from training.unigram import unigram_loss
 
 DROPOUTS = ("dropout", "attention_dropout")
+FREE_SETTINGS = ("output", "devices")  # A run may go on with others.
 MASKING = ("mask_selection_rate", "mask_token_rate", "random_token_rate", "whole_words")
 
 
@@ -47,13 +49,18 @@ def main(argv=None):
     """Train, save, and return the final numbers."""
     settings = parse(Settings, argv, __doc__)
     leave_gpus_to_backend()
+    with one_line_errors():
+        devices = open_devices(settings)
     start = {"time": time.strftime("%Y-%m-%dT%H:%M:%S%z")} | describe_environment()
+    start |= {"devices": devices.count, "processes": devices.num_processes}
     print(f"backend {start['backend']} on {start['device']}")
     output = pathlib.Path(settings.output)
-    with one_line_errors():
+    with devices.scope(), one_line_errors():
         settings = dataclasses.replace(settings, steps=updates_of(settings))
         settings, starts = _go_on(settings, output)
         print(json.dumps(dataclasses.asdict(settings)))
+        saved_steps = [step for step, _ in saved_states(output / "state")]
+        devices.check_agreement(settings, mixed_datasets(settings.data).shards, saved_steps)
         keras.utils.set_random_seed(settings.seed)
         tokenizer = WordPieceTokenizer.from_folder(settings.data[0])
         # Its case; else the first save refuses.
@@ -63,12 +70,13 @@ def main(argv=None):
         check_data(settings, tokenizer, config)
         if settings.steps is None:
             with clear_stop(settings):
-                steps = updates_in(settings, model, _compile, _open_data)
+                steps = updates_in(settings, model, devices, _compile, _open_data)
             settings = dataclasses.replace(settings, steps=steps)
-        _compile(model, settings)
+        _compile(model, settings, devices)
         first_step = restore_state(model, output / "state")
-        _open_data(settings, first_step)  # What is wrong with it is to be said before run.json is written.
-        _write_run(settings, [*starts, start | {"first_step": first_step}], output)
+        _open_data(settings, first_step, devices)  # What is wrong with it is to be said before run.json is written.
+        if devices.writes:
+            _write_run(settings, [*starts, start | {"first_step": first_step}], output)
     print(f"{model.count_params():,} parameters, {first_step:,} of {settings.steps:,} steps done")
     result_path = output / "result.json"
     if first_step == settings.steps and result_path.is_file():
@@ -78,8 +86,9 @@ def main(argv=None):
         rates = {name: getattr(config, name) for name in DROPOUTS}
         save = functools.partial(save_checkpoint, model, tokenizer, output, **rates)
         with clear_stop(settings):
-            result = _fit(model, settings, first_step, save)
-            result_path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+            result = _fit(model, settings, first_step, save, devices)
+            if devices.writes:
+                result_path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(result))
     return result
 
@@ -97,7 +106,7 @@ def _go_on(settings, output):
     if settings.steps is None:
         settings = dataclasses.replace(settings, steps=began_with["steps"])
     values = json.loads(json.dumps(dataclasses.asdict(settings)))  # A tuple is a list in run.json.
-    changed = [name for name in values if name != "output" and values[name] != began_with[name]]
+    changed = [name for name in values if name not in FREE_SETTINGS and values[name] != began_with[name]]
     if changed:
         raise ValueError(
             f"A run must go on with the settings it began with. Received: another {' and '.join(changed)} than in "
@@ -135,45 +144,48 @@ def _build_model(settings, tokenizer):
     return model, checkpoint.config
 
 
-def _compile(model, settings):
+def _compile(model, settings, devices):
     warmup_steps = settings.steps // 10 if settings.warmup_steps is None else settings.warmup_steps
     schedule = WarmupLinearDecay(settings.learning_rate, settings.steps, warmup_steps)
-    optimizer = {"adamw": BertAdamW, "lamb": Lamb}[settings.optimizer](
+    optimizer_class = {"adamw": BertAdamW, "lamb": Lamb}[settings.optimizer]
+    optimizer = devices.optimizer_class(optimizer_class)(
         schedule,
         weight_decay=settings.weight_decay,
         bias_correction=not settings.no_bias_correction,
         gradient_accumulation_steps=settings.accumulate if settings.accumulate > 1 else None,
     )
-    model.compile(optimizer)
+    model.compile(optimizer, loss=devices.losses(model.task_losses()[0]))
 
 
-def _open_data(settings, first_step):
+def _open_data(settings, first_step, devices):
     """Return the endless training batches of a phase from `first_step` on, and its held-out ones or None."""
     phase = phase_at(settings, first_step)
     batches = {"batch_size": phase.batch_size, "mask_selection_length": phase.mask_selection_length}
     batches |= {name: getattr(settings, name) for name in MASKING}
     start = {"seed": settings.seed, "start_step": (first_step - phase.first_step) * settings.accumulate}
-    training = pretraining_dataset(phase.data, **batches, **start)
+    training = pretraining_dataset(phase.data, **batches, **start, **devices.own_rows)
     if not mixed_datasets(phase.data).held_out:
         return training, None
-    return training, pretraining_dataset(phase.data, **batches, split="held_out")
+    held_out = pretraining_dataset(phase.data, **batches, split="held_out")
+    return training, devices.own_held_out(held_out, phase.batch_size)
 
 
-def _fit(model, settings, first_step, save):
+def _fit(model, settings, first_step, save, devices):
     """Train from `first_step` to the end and return the final numbers."""
     output = pathlib.Path(settings.output)
-    cut_history(output / "history.csv", sum(end <= first_step for end in epoch_ends(settings)))
+    if devices.writes:
+        cut_history(output / "history.csv", sum(end <= first_step for end in epoch_ends(settings)))
     for phase in phases_of(settings):
         if not mixed_datasets(phase.data).held_out:
             print(f"{' and '.join(phase.data)} has no held-out rows: the run is not checked on unseen text")
-    training, held_out = _open_data(settings, first_step)
-    callbacks = _callbacks(settings, training, first_step, save)
+    training, held_out = _open_data(settings, first_step, devices)
+    callbacks = devices.callbacks(_callbacks(settings, training, first_step, save))
     started = time.perf_counter()
     for leg in legs(settings, first_step):
-        training, held_out = _open_data(settings, leg.first_step)
+        training, held_out = _open_data(settings, leg.first_step, devices)
         has_checks = held_out is not None and settings.held_out_batches > 0
         checks = held_out.take(settings.held_out_batches).cache() if has_checks else None
-        _train(model, settings, leg, training, checks, callbacks)
+        _train(model, settings, leg, training, checks, callbacks, devices)
     seconds = time.perf_counter() - started
     left_out = settings.steps - int(model.optimizer.iterations)
     if left_out:
@@ -196,7 +208,7 @@ def _callbacks(settings, training, first_step, save):
     ]
 
 
-def _train(model, settings, leg, training, checks, callbacks):
+def _train(model, settings, leg, training, checks, callbacks, devices):
     """Make the updates of one leg; stop the run where its last one is not saved."""
     model.fit(
         training,
@@ -209,7 +221,7 @@ def _train(model, settings, leg, training, checks, callbacks):
         verbose=0,
     )
     saved_step = max((step for step, _ in saved_states(pathlib.Path(settings.output) / "state")), default=0)
-    if saved_step < leg.last_step:
+    if devices.writes and saved_step < leg.last_step:
         raise SystemExit(
             f"The loss must stay a finite number. Received: NaN or infinity after step {saved_step:,}, the last one "
             f"saved. Choose another --output and a lower --learning_rate."

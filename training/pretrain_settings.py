@@ -20,6 +20,7 @@ class Settings:
         False, "compute the encoder's activations twice rather than keep them: less memory, more time"
     )
     batch_size: int = setting(32, "rows a batch")
+    devices: int = setting(1, "devices that share each batch, of all processes together: docs/scaling.md")
     accumulate: int = setting(1, "batches an update; memory is needed for one")
     steps: int = setting(None, "updates in all; or give --epochs, --tokens or --minutes; 10000 steps without any")
     epochs: float = setting(None, "passes over the rows in all")

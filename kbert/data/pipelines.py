@@ -31,6 +31,8 @@ def pretraining_dataset(
     whole_words: bool = False,
     seed: int = 0,
     start_step: int = 0,
+    num_processes: int = 1,
+    process_id: int = 0,
     split: str = "train",
     shuffle_buffer: int = 16384,
     max_sequence_length: int | None = None,
@@ -43,12 +45,15 @@ def pretraining_dataset(
 
     Args:
         folders: the folder with `dataset.json`, or several, whose rows are mixed.
-        batch_size: int, B.
+        batch_size: int, B, rows of all processes together.
         mask_selection_length: int, P, mask slots of a row.
         mask_selection_rate, mask_token_rate, random_token_rate: see `mask_tokens`.
         whole_words: bool. True = hide all pieces of a word or none; the first folder must hold `vocab.txt`.
         seed: int, the only source of randomness.
         start_step: int, steps already taken: the first batch is the one an uninterrupted run would see then.
+        num_processes: int, processes that share each training batch; divides `batch_size`.
+        process_id: int in [0, num_processes). The batches are the rows [process_id, process_id + 1) * B / num_processes
+            of those that one process would read; no other row is parsed or masked.
         split: "train" or "held_out".
         shuffle_buffer: int, records that are shuffled together, window by window.
         max_sequence_length: int, T, the padded length. Default: the dataset's.
@@ -64,6 +69,7 @@ def pretraining_dataset(
     max_sequence_length = info.max_sequence_length if max_sequence_length is None else max_sequence_length
     shards = _shards_of(info, split)
     _check_settings(info, shards, split, batch_size, start_step, shuffle_buffer, max_sequence_length)
+    _check_processes(split, batch_size, num_processes, process_id)
     continues_word = _continuations(folders) if whole_words else None
     is_training = split == "train"
     first_row = start_step * batch_size
@@ -91,10 +97,14 @@ def pretraining_dataset(
         )
         return _example(row, masked)
 
-    examples = records.enumerate(first_row).map(prepare, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+    numbered = records.enumerate(first_row)
+    own_rows = batch_size // num_processes
+    if num_processes > 1:  # Every batch begins at a multiple of `own_rows`, so the turns fall where they should.
+        numbered = numbered.batch(own_rows).shard(num_processes, process_id).unbatch()
+    examples = numbered.map(prepare, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     batches = _padded_batches(
         examples,
-        batch_size,
+        own_rows,
         batch_spec(max_sequence_length, mask_selection_length),
         pad_token_id=info.special_token_ids["[PAD]"],
         drop_remainder=is_training,
@@ -195,3 +205,15 @@ def _check_settings(info, shards, split, batch_size, start_step, shuffle_buffer,
         raise ValueError(f"`start_step` belongs to split='train'. Received: split={split!r}, start_step={start_step}.")
     if not any(shard.rows for shard in shards):
         raise ValueError(f"A split must have rows. Received: split={split!r} without any. Prepare more documents.")
+
+
+def _check_processes(split, batch_size, num_processes, process_id):
+    if not 0 <= process_id < num_processes or batch_size % num_processes:
+        raise ValueError(
+            "`num_processes` must divide `batch_size`, and `process_id` lie in [0, num_processes). "
+            f"Received: num_processes={num_processes}, process_id={process_id}, batch_size={batch_size}."
+        )
+    if num_processes > 1 and split != "train":
+        raise ValueError(
+            f"`num_processes` belongs to split='train'. Received: split={split!r}, num_processes={num_processes}."
+        )

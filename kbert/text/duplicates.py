@@ -26,10 +26,15 @@ class UniqueDocuments:
     def __iter__(self) -> Iterator[Document]:
         self.num_dropped, seen = 0, set()
         for document in self._documents:
-            text = " ".join(document.text.split())
-            digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+            digest = text_digest(document)
             if digest in seen:
                 self.num_dropped += 1
             else:
                 seen.add(digest)
                 yield document
+
+
+def text_digest(document: Document) -> bytes:
+    """Return what stands for the text of a document, blanks and line feeds aside: 8 bytes."""
+    text = " ".join(document.text.split())
+    return hashlib.blake2b(text.encode(), digest_size=8).digest()
