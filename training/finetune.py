@@ -119,7 +119,7 @@ def _run(task, tokenizer, rows, plan, settings, best):
     print(f"batch {plan.batch_size}, learning rate {plan.learning_rate:g}, epochs {plan.epochs}, seed {plan.seed}")
     keras.utils.clear_session()
     keras.utils.set_random_seed(plan.seed)
-    model, _ = new_model(task, settings)
+    model = new_model(task, settings)
     result, answers = train(model, tokenizer, task, rows, plan, settings)
     result["seed"] = plan.seed
     if best is None or result["main"] > best:

@@ -51,9 +51,8 @@ class TaskRows:
 
 
 def new_model(task, settings):
-    """Return a model for a task on the encoder of --init, and the `Checkpoint` that came from."""
-    checkpoint = load(settings.init, dtype=settings.precision)
-    backbone = checkpoint.model.backbone
+    """Return a model for a task: a new head on the encoder of --init."""
+    backbone = load(settings.init, dtype=settings.precision).model.backbone
     model = {
         "classifier": lambda: BertClassifier(backbone, len(task.label_names), task.problem, task.label_names),
         "span": lambda: BertSpanFinder(backbone),
@@ -61,7 +60,9 @@ def new_model(task, settings):
         "choice": lambda: BertMultipleChoice(backbone),
     }[task.head]()
     _freeze(backbone, settings.freeze)
-    return model, checkpoint
+    if task.head in ("span", "tagger"):
+        backbone.pooler.trainable = False  # These heads do not read it.
+    return model
 
 
 def _freeze(backbone, num_layers):
