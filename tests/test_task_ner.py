@@ -55,7 +55,6 @@ def test_a_perfect_model_gives_every_tag(tmp_path, scheme, length, stride):
     first = {"IOB1": "I-PER I-PER", "IOB2": "B-PER I-PER", "BIOES": "B-PER E-PER"}[scheme]
     assert " ".join(task.train[1].tags) == first
     assert task.score(task.train, answers) == dict.fromkeys(("precision", "recall", "f1", "f1_macro"), 100.0)
-    assert sum(sum(row.weights["logits"]) for row in rows) == 6  # Every word once, in whichever window.
 
 
 @given(
@@ -67,6 +66,8 @@ def test_tags_come_back_through_any_windows(tmp_path_factory, pairs):
     task = open_text(tmp_path_factory.mktemp("tags"), text, stride=4)
     rows = task.rows(TOKENIZER, task.train, 12)
     assert task.decode(task.train, rows, perfect(task, rows)) == [list(task.train[0].tags)]
+    # Every word counts once in training, in whichever window shows it best.
+    assert sum(sum(row.weights["logits"]) for row in rows) == len(task.train[0].words)
 
 
 def test_documents_are_read_whole_and_scored_by_sentence(tmp_path):

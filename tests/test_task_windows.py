@@ -111,6 +111,12 @@ def test_best_spans_are_those_of_trying_all(seed, max_answer_length, num_best, m
     np.testing.assert_allclose([span.probability for span in found], weights / weights.sum())
 
 
+def test_of_two_equal_windows_the_first_shows_a_token():
+    first, second = cut_windows(TOKENIZER, "dog", " ".join(["cat"] * 11), 12, 3)  # Windows of 8 tokens at 0, 3.
+    # Token 5 has 2 tokens on its shorter side in both.
+    assert first.is_best.tolist() == [True] * 6 + [False] * 2 and second.is_best.tolist() == [False] * 3 + [True] * 5
+
+
 def test_a_start_counts_only_where_it_has_most_context():
     text = " ".join(["cat"] * 12)
     windows = cut_windows(TOKENIZER, "dog", text, 12, 4)  # Windows of 8 tokens at 0, 4.
