@@ -6,6 +6,7 @@ __version__ = "0.1.0"
 
 # Public name -> the module that has it. Loaded when first asked for: importing kbert loads neither Keras nor a backend.
 _PUBLIC = {
+    "Answer": "kbert.inference",
     "BertConfig": "kbert.config",
     "BertBackbone": "kbert.models",
     "BertClassifier": "kbert.models",
@@ -13,11 +14,14 @@ _PUBLIC = {
     "BertPretrainer": "kbert.models",
     "BertSpanFinder": "kbert.models",
     "BertTagger": "kbert.models",
+    "Choose": "kbert.inference",
+    "Classify": "kbert.inference",
     "EmbedText": "kbert.inference",
     "FillMask": "kbert.inference",
     "InspectText": "kbert.inference",
     "ScoreText": "kbert.inference",
     "SentencePair": "kbert.inference",
+    "Tag": "kbert.inference",
     "WordPieceTokenizer": "kbert.text.tokenizer",
     "extract_features": "kbert.inference",
     "learn_vocabulary": "kbert.text.vocabulary",

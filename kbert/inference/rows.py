@@ -75,3 +75,8 @@ def log_softmax(logits):
     """Return float64 log probabilities over the last axis."""
     shifted = logits.astype("float64") - logits.max(-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+
+
+def sigmoid(logits):
+    """Return the float64 probability of each logit by itself."""
+    return np.exp(-np.logaddexp(0.0, -logits.astype("float64")))

@@ -99,4 +99,6 @@ def _fill_up(inputs):
         return inputs
     num_rows = len(inputs["token_ids"])
     missing = (1 << ((num_rows - 1).bit_length() | 1)) - num_rows
-    return {name: np.pad(value, ((0, missing), (0, 0)), mode="edge") for name, value in inputs.items()}
+    return {
+        name: np.pad(value, ((0, missing), *[(0, 0)] * (value.ndim - 1)), mode="edge") for name, value in inputs.items()
+    }

@@ -1,0 +1,140 @@
+"""Which names, or other tagged spans, are in a text?"""
+
+import dataclasses
+
+import numpy as np
+
+from kbert.inference.fine_tuned import open_fine_tuned
+from kbert.inference.rows import softmax
+from kbert.models import BertTagger
+from kbert.tasks.batches import Row, group_by_example, predict_rows
+from kbert.tasks.tags import is_span_tag, spans_of_tags
+from kbert.tasks.windows import DEFAULT_STRIDE, cut_windows, join_windows
+
+STRATEGIES = ("first", "average", "max", "pieces")
+
+
+@dataclasses.dataclass(frozen=True)
+class TaggedSpan:
+    """A part of a text with its tag.
+
+    Attributes:
+        label: str, the kind of the span, such as "PER"; the tag itself for tags that are no spans.
+        text: str, as it stands in the text.
+        start, end: int, its characters, `text[start:end]`.
+        probability: float in [0, 1], the mean of its words' (or pieces') tags.
+    """
+
+    label: str
+    text: str
+    start: int
+    end: int
+    probability: float
+
+
+class Tag:
+    """Find tagged spans with a fine-tuned `BertTagger`.
+
+    A text longer than the model is read in windows; see `kbert.tasks.windows`.
+
+    Args:
+        source: checkpoint folder, `Checkpoint`, a `BertTagger`, or a callable that takes `token_ids`, `segment_ids`,
+            `padding_mask` int32 `[B, T]` and returns a dict with `logits` `[B, T, C]`.
+        tokenizer: `WordPieceTokenizer`, with a model or callable only.
+        max_sequence_length: int, tokens of a window; None for the model's own. A callable needs it.
+        stride: int >= 1, tokens between the starts of two windows.
+        label_names: tuple of C str, with a callable only.
+
+    Raises:
+        FileNotFoundError: no such folder.
+        ValueError: the model is no `BertTagger`, or a callable came without `label_names`.
+    """
+
+    def __init__(self, source, tokenizer=None, max_sequence_length=None, stride=DEFAULT_STRIDE, label_names=None):
+        self.source = open_fine_tuned(source, BertTagger, tokenizer, max_sequence_length)
+        self.stride = stride
+        self.label_names = tuple(label_names or getattr(self.source.model, "label_names", ()))
+        if not self.label_names:
+            raise ValueError("A callable must come with its `label_names`. Received: label_names=None.")
+        self.has_spans = all(is_span_tag(name) for name in self.label_names)
+
+    def __call__(self, text, strategy="first"):
+        """Return the tagged spans of a text, in reading order.
+
+        Args:
+            text: str, or a list of str (answered in batches).
+            strategy: how the pieces of a word, such as play ##ing, get one tag. "first": that of the first piece, on
+                which the model was trained; "average": that of the mean probabilities; "max": that of the surest
+                piece; "pieces": each its own, for models of single characters such as KLUE-NER's.
+
+        Returns:
+            list of `TaggedSpan`; for a list of texts a list of such lists.
+
+        Raises:
+            ValueError: there is no such strategy.
+        """
+        if strategy not in STRATEGIES:
+            raise ValueError(f"`strategy` must be one of {STRATEGIES}. Received: strategy={strategy!r}.")
+        texts = [text] if isinstance(text, str) else list(text)
+        rows = []
+        for index, one in enumerate(texts):
+            windows = cut_windows(self.source.tokenizer, None, one, self.source.max_sequence_length, self.stride)
+            rows += [Row((window.packed,), example=index, extra=window) for window in windows]
+        outputs = predict_rows(
+            lambda inputs: self.source.predict(inputs, "logits"),
+            rows,
+            self.source.tokenizer.special_token_ids["[PAD]"],
+            self.source.max_sequence_length,
+        )
+        answers = []
+        for one, group in zip(texts, group_by_example(rows, outputs, len(texts)), strict=True):
+            windows, logits = zip(*((row.extra, output[0]) for row, output in group), strict=True)
+            token_ids = join_windows(windows, [window.packed.token_ids for window in windows])
+            offsets = np.concatenate([window.offsets[window.is_best] for window in windows])
+            words = self._words(token_ids, offsets, softmax(join_windows(windows, logits)), strategy)
+            answers.append(self._spans(one, words))
+        return answers[0] if isinstance(text, str) else answers
+
+    def _words(self, token_ids, offsets, probabilities, strategy):
+        """Return (tag, probability, start, end) of each word, or of each piece."""
+        words = []
+        for place, token_id in enumerate(token_ids):
+            goes_on = self.source.tokenizer.id_to_token(int(token_id)).startswith("##")
+            if words and goes_on and strategy != "pieces":
+                words[-1].append(place)
+            else:
+                words.append([place])
+        found = []
+        for places in words:
+            merged = _merge(probabilities[places], strategy)
+            best = int(np.argmax(merged))
+            found.append(
+                (self.label_names[best], float(merged[best]), int(offsets[places[0], 0]), int(offsets[places[-1], 1]))
+            )
+        return found
+
+    def _spans(self, text, words):
+        tags = [tag for tag, *_ in words]
+        if self.has_spans:
+            spans = spans_of_tags(tags)
+        else:
+            spans = [(place, place + 1, tag) for place, tag in enumerate(tags)]
+        return [
+            TaggedSpan(
+                label=kind,
+                text=text[words[first][2] : words[end - 1][3]],
+                start=words[first][2],
+                end=words[end - 1][3],
+                probability=float(np.mean([probability for _, probability, *_ in words[first:end]])),
+            )
+            for first, end, kind in spans
+        ]
+
+
+def _merge(probabilities, strategy):
+    """Return the probabilities of a word from those of its pieces, `[n, C]`."""
+    if strategy == "average":
+        return probabilities.mean(0)
+    if strategy == "max":
+        return probabilities[np.argmax(probabilities.max(-1))]
+    return probabilities[0]

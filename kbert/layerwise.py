@@ -1,0 +1,60 @@
+"""AdamW with a smaller learning rate for each layer further down."""
+
+import re
+
+import keras
+from keras import ops
+
+from kbert.optimization import BertAdamW
+
+
+@keras.saving.register_keras_serializable(package="kbert")
+class LayerwiseAdamW(BertAdamW):
+    """`BertAdamW` whose learning rate shrinks from the head down to the embeddings.
+
+    Heads, the pooler and the last block have the learning rate itself, block i of L that times
+    `layer_decay`^(L - 1 - i), the embeddings that times `layer_decay`^L.
+
+    Args:
+        learning_rate: float, or a schedule.
+        num_layers: int, L, of the model that is trained.
+        layer_decay: float in (0, 1].
+        **kwargs: as in `BertAdamW`.
+
+    Raises:
+        ValueError: `layer_decay` is out of its range.
+
+    Source: Sun et al. 2019, "How to Fine-Tune BERT for Text Classification?", section 5.3.4.
+    """
+
+    def __init__(self, learning_rate=1e-4, num_layers=12, layer_decay=0.95, **kwargs):
+        if not 0 < layer_decay <= 1:
+            raise ValueError(f"`layer_decay` must be above 0 and at most 1. Received: layer_decay={layer_decay}.")
+        super().__init__(learning_rate, **kwargs)
+        self.num_layers = num_layers
+        self.layer_decay = layer_decay
+
+    def build(self, variables):
+        if not self.built:
+            self._scales = [self.layer_decay ** self._depth(variable.path) for variable in variables]
+        super().build(variables)
+
+    def _depth(self, path):
+        if re.search(r"(^|/)embeddings/", path):
+            return self.num_layers
+        block = re.search(r"(^|/)block_(\d+)/", path)
+        return 0 if block is None else self.num_layers - 1 - int(block[2])
+
+    def update_step(self, gradient, variable, learning_rate):
+        """Move one variable, decay included, by the learning rate of its layer."""
+        length = ops.cast(learning_rate, variable.dtype) * self._scales[self._get_variable_index(variable)]
+        step = self._step(gradient, variable, length)
+        if self.weight_decay is not None and self._use_weight_decay(variable):
+            step = ops.add(step, ops.multiply(variable, length * self.weight_decay))
+        self.assign_sub(variable, step)
+
+    def _apply_weight_decay(self, variables):
+        pass  # It is part of the step, whose length differs from layer to layer.
+
+    def get_config(self):
+        return super().get_config() | {"num_layers": self.num_layers, "layer_decay": self.layer_decay}
