@@ -18,6 +18,7 @@ _PUBLIC = {
     "ScoreText": "kbert.inference",
     "SentencePair": "kbert.inference",
     "WordPieceTokenizer": "kbert.text.tokenizer",
+    "export_saved_model": "kbert.export",
     "extract_features": "kbert.inference",
     "learn_vocabulary": "kbert.text.vocabulary",
     "load": "kbert.convert",

@@ -6,6 +6,7 @@ import pathlib
 import sys
 
 from kbert.cli_questions import add_questions
+from kbert.cli_serving import add_serving
 from kbert.quiet_start import load_keras
 
 
@@ -24,6 +25,7 @@ def _parser():
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     add_questions(commands, _add)
+    add_serving(commands, _add)
 
     command = _add(commands, "vocab", _vocab, "learn a WordPiece vocabulary from a corpus")
     _add_corpus(command)

@@ -1,0 +1,60 @@
+"""Which questions a SavedModel of a checkpoint answers, and what goes in and comes out."""
+
+import tensorflow as tf
+
+from kbert.export.fill_mask import FillMaskGraph
+from kbert.export.whole_text import embed_graph, sentence_pair_graph
+from kbert.models import BertPretrainer
+
+TEXT = tf.TensorSpec([None], tf.string, "text")
+TEXT_PAIR = tf.TensorSpec([None], tf.string, "text_pair")
+ROW_INPUTS = [tf.TensorSpec([None, None], tf.int32, name) for name in ("token_ids", "segment_ids", "padding_mask")]
+MASK_POSITIONS = tf.TensorSpec([None, None], tf.int32, "mask_positions")
+
+
+def find_signatures(checkpoint, top_k):
+    """Return the signatures of a checkpoint, its main question first.
+
+    Args:
+        checkpoint: `kbert.convert.Checkpoint`. A head in its `missing_parts` answers nothing.
+        top_k: int in [1, V], words a mask.
+
+    Returns:
+        dict of name to (function of tensors that returns a dict of tensors, list of the `tf.TensorSpec` of its inputs).
+
+    Raises:
+        ValueError: `top_k` is out of its range, or the model is of a kind that has no signatures.
+    """
+    model, tokenizer = checkpoint.model, checkpoint.tokenizer
+    if not 1 <= top_k <= tokenizer.vocabulary_size:
+        raise ValueError(f"`top_k` must be between 1 and {tokenizer.vocabulary_size}. Received: top_k={top_k}.")
+    if not isinstance(model, BertPretrainer):
+        raise ValueError(f"A model to export must be a BertPretrainer. Received: {type(model).__name__}.")
+    signatures = {}
+    if "mlm" not in checkpoint.missing_parts:
+        signatures["fill_mask"] = FillMaskGraph(model, tokenizer, top_k), [TEXT]
+    if not {"pooler", "nsp"} & set(checkpoint.missing_parts):
+        signatures["sentence_pair"] = sentence_pair_graph(model, tokenizer), [TEXT, TEXT_PAIR]
+    embed = embed_graph(model, tokenizer)
+    signatures["embed"] = embed, [TEXT]
+    signatures["embed_pair"] = embed, [TEXT, TEXT_PAIR]
+    signatures["token_ids"] = _token_id_signature(model, checkpoint.missing_parts)
+    return signatures
+
+
+def _token_id_signature(model, missing_parts):
+    has_mlm = "mlm" not in missing_parts
+
+    def answer(token_ids, segment_ids, padding_mask, mask_positions=None):
+        rows = {"token_ids": token_ids, "segment_ids": segment_ids, "padding_mask": padding_mask}
+        encoded = model.backbone(rows, training=False)
+        outputs = {"sequence_output": encoded["sequence_output"]}
+        if "pooler" not in missing_parts:
+            outputs["pooled_output"] = encoded["pooled_output"]
+        if has_mlm:
+            outputs["mlm"] = model.mlm_head(encoded["sequence_output"], mask_positions)
+        if not {"pooler", "nsp"} & set(missing_parts):
+            outputs["nsp"] = model.nsp_head(encoded["pooled_output"])
+        return outputs
+
+    return answer, [*ROW_INPUTS, MASK_POSITIONS] if has_mlm else ROW_INPUTS
