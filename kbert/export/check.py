@@ -6,8 +6,10 @@ import numpy as np
 import tensorflow as tf
 
 from kbert.export.comparison import compare_embed, compare_fill_mask, compare_outputs, compare_sentence_pair
+from kbert.export.fine_tuned_comparison import compare_classify, compare_tag
 from kbert.inference import EmbedText, FillMask, SentencePair
 from kbert.inference.masked_text import MASK
+from kbert.inference.source import Source
 
 TOLERANCE = 1e-5
 # Two numbers of texts at a time, and two lengths: a few words, and more than the model reads.
@@ -52,10 +54,12 @@ def _references(checkpoint):
     asked = (checkpoint.tokenizer, model.backbone.config.max_sequence_length)
     encode = functools.partial(model.backbone, training=False)
     embed = {pooling: EmbedText(encode, *asked, pooling=pooling) for pooling in ("mean", "cls")}
-    fill_mask, sentence_pair = (
-        kind(functools.partial(model, training=False), *asked) for kind in (FillMask, SentencePair)
-    )
+    source = Source(functools.partial(model, training=False), *asked)
+    fill_mask, sentence_pair = (kind(source.model, *asked) for kind in (FillMask, SentencePair))
     return {
+        "classify": lambda answers, text: compare_classify(answers, model, source, text),
+        "classify_pair": lambda answers, text, text_pair: compare_classify(answers, model, source, text, text_pair),
+        "tag": lambda answers, text: compare_tag(answers, model, source, text),
         "fill_mask": lambda answers, text: compare_fill_mask(answers, fill_mask, text),
         "sentence_pair": lambda answers, text, text_pair: compare_sentence_pair(
             answers, sentence_pair, text, text_pair
@@ -68,8 +72,11 @@ def _references(checkpoint):
 
 def _model_outputs(model, names, inputs):
     rows = {name: value for name, value in inputs.items() if name != "mask_positions"}
-    positions = inputs.get("mask_positions", np.zeros((len(rows["token_ids"]), 1), "int32"))
-    outputs = model.backbone(rows, training=False) | model(rows | {"mask_positions": positions}, training=False)
+    outputs = model.backbone(rows, training=False)
+    if "mask_positions" in model.input:
+        positions = inputs.get("mask_positions", np.zeros((len(rows["token_ids"]), 1), "int32"))
+        rows |= {"mask_positions": positions}
+    outputs |= model(rows, training=False)
     return {name: outputs[name].numpy() for name in names}
 
 

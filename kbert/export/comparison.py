@@ -1,8 +1,8 @@
 """How far are the answers of a SavedModel from those of `kbert.inference`?
 
 Each function takes what a signature answered, a dict of NumPy arrays, the reference, and the texts that were asked. It
-returns the largest difference of a number (beyond 1, in proportion to it), or infinity where words, places or counts
-differ or a number is none.
+returns the largest difference of a number, for vectors and logits in proportion to the largest of them if that is above
+1; or infinity where words, places or counts differ or a number is none.
 """
 
 import math
@@ -98,8 +98,8 @@ def _decode(text):
 
 
 def _relative(answered, expected):
-    # A logit of 20 has fewer digits behind the point than a probability.
-    return _largest((answered - expected) / np.maximum(np.abs(expected), 1.0))
+    # Logits of 20 have fewer digits behind the point than probabilities, those among them that are near 0 too.
+    return _largest(answered - expected) / max(1.0, float(np.max(np.abs(expected), initial=0.0)))
 
 
 def _largest(differences):

@@ -17,10 +17,11 @@ DEFAULT_TOP_K = 10
 def export_saved_model(source, folder, top_k=DEFAULT_TOP_K):
     """Write a model as the next numbered version of a SavedModel that TensorFlow Serving loads.
 
-    The SavedModel takes strings: tokenizer and vocabulary are inside. Its signatures are `fill_mask`, `sentence_pair`,
-    `embed`, `embed_pair` and `token_ids`, as far as the checkpoint has the heads; `serving_default` is the first of
-    them. Number and length of the texts are free. It is loaded again and compared with `kbert.inference` before it
-    gets its number; see `kbert.export.check`. On JAX and PyTorch a child process with TensorFlow does the work.
+    The SavedModel takes strings: tokenizer and vocabulary are inside. Its signatures are `fill_mask` and
+    `sentence_pair`, as far as the checkpoint has the heads; `classify` and `classify_pair` of a `BertClassifier`;
+    `tag` of a `BertTagger`; and of each `embed`, `embed_pair` and `token_ids`. `serving_default` is the first of them.
+    Number and length of the texts are free. It is loaded again and compared with `kbert.inference` before it gets its
+    number; see `kbert.export.check`. On JAX and PyTorch a child process with TensorFlow does the work.
 
     Args:
         source: what `kbert.load` takes, or a `Checkpoint`.
@@ -33,7 +34,8 @@ def export_saved_model(source, folder, top_k=DEFAULT_TOP_K):
     Raises:
         FileNotFoundError: no such preset or folder.
         ValueError: `top_k` is out of its range, the model is of a kind that has no signatures, or the answers of the
-            SavedModel are not those of the checkpoint (then nothing is left of it).
+            SavedModel are not those of the checkpoint (then nothing is left of it). From the child process every error
+            comes as a ValueError.
         ImportError: TensorFlow or tensorflow_text is not installed.
     """
     with contextlib.ExitStack() as stack:

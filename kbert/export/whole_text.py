@@ -67,3 +67,25 @@ def embed_graph(model, tokenizer):
 
     vector = tf.TensorSpec([None, model.backbone.config.hidden_dim], tf.float32)
     return WholeTextGraph(model, tokenizer, answer, {"mean": vector, "cls": vector})
+
+
+def classify_graph(model, tokenizer):
+    """Return the graph of a `BertClassifier`.
+
+    For classes and labels `labels`, string `[B, C]`, most probable first, and their `probabilities`, float32 `[B, C]`;
+    for a regression `labels` in the model's order and the numbers, `values`.
+    """
+    num_labels = len(model.label_names)
+    names = tf.constant(model.label_names)
+
+    def answer(encoded, _):
+        logits = model.classifier_head(encoded["pooled_output"], training=False)  # [n, C]
+        if model.problem == "regression":
+            return {"labels": tf.tile(names[None], [tf.shape(logits)[0], 1]), "values": logits}
+        best = tf.math.top_k(tf.nn.softmax(logits) if model.problem == "one_class" else tf.sigmoid(logits), num_labels)
+        return {"labels": tf.gather(names, best.indices), "probabilities": best.values}
+
+    numbers = "values" if model.problem == "regression" else "probabilities"
+    kinds = {"labels": tf.string, numbers: tf.float32}
+    outputs = {name: tf.TensorSpec([None, num_labels], kind) for name, kind in kinds.items()}
+    return WholeTextGraph(model, tokenizer, answer, outputs)
