@@ -30,6 +30,10 @@ CONFIG = BertConfig(
 B, T, P = 2, 7, 4
 
 
+# For what is the same whichever backend trained the model.
+once = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="the run on TensorFlow has it")
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)

@@ -5,10 +5,10 @@ import json
 import subprocess
 import sys
 
-import keras
 import numpy as np
 import pytest
 import tiny_model
+from conftest import once
 
 from kbert.convert import Checkpoint, save_checkpoint
 from kbert.export import export_saved_model
@@ -24,9 +24,6 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-on_tensorflow = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="runs in the process itself")
-
-
 def test_metadata_and_nothing_beside_the_version(exported):
     checkpoint, path = exported
     assert path.name == "1" and names(path.parent) == ["1"]
@@ -38,6 +35,7 @@ def test_metadata_and_nothing_beside_the_version(exported):
     assert len(metadata["weights_sha256"]) == 64
 
 
+@once
 def test_warmup_requests_are_prediction_logs_that_the_model_answers(exported):
     prediction_log_pb2 = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
     _, path = exported
@@ -67,6 +65,7 @@ def test_saved_model_answers_through_kbert_inference_too(exported):
         assert one.word == other.word and one.probability == pytest.approx(other.probability, abs=1e-5)
 
 
+@once
 def test_the_command_writes_the_next_version(exported, tmp_path):
     checkpoint, path = exported
     save_checkpoint(checkpoint.model, checkpoint.tokenizer, tmp_path / "bert", missing_parts=("nsp",))
@@ -84,7 +83,7 @@ def test_the_command_writes_the_next_version(exported, tmp_path):
 
 
 @pytest.mark.parametrize(("top_k", "message"), [(0, "between 1 and 20. Received: top_k=0"), (21, "top_k=21")])
-@on_tensorflow
+@once
 def test_top_k_out_of_range(exported, tmp_path, top_k, message):
     with pytest.raises(ValueError, match=message):
         export_saved_model(exported[0], tmp_path, top_k)
@@ -97,7 +96,7 @@ def test_a_refusal_comes_through_the_child_process(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@on_tensorflow
+@once
 def test_an_export_with_other_answers_is_deleted_and_older_versions_stay(tmp_path):
     from kbert.export.saved_model import write_saved_model
 
@@ -139,6 +138,7 @@ def test_a_version_is_there_whole_or_not_at_all(tmp_path):
     assert write_version(tmp_path, write_while_another_does) == tmp_path / "3"
 
 
+@once
 def test_comparison_sees_every_kind_of_difference(exported):
     checkpoint, path = exported
     loaded = tf.saved_model.load(str(path))

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tiny_model
+from conftest import once
 from test_serving_session import run
 
 from kbert.convert import Checkpoint, save_checkpoint
@@ -19,6 +20,7 @@ pytest.importorskip("tensorflow_text")
 from kbert.export import fine_tuned_comparison as comparison  # noqa: E402
 from kbert.export.signatures import find_signatures  # noqa: E402
 
+pytestmark = once
 CONFIG = tiny_model.CONFIG.replace(num_layers=2, max_sequence_length=24)
 NAMES = ["good", "bad", "나쁨", "none"]
 TEXTS = [
@@ -103,10 +105,6 @@ def test_an_exported_tagger_answers_as_transformers(tagger, tmp_path):
         assert not rows["probabilities"][count:].any() and set(decoded(rows["tokens"][count:])) <= {""}
 
 
-on_tensorflow = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="graphs of the model itself")
-
-
-@on_tensorflow
 def test_several_labels_and_numbers(tmp_path):
     several = make(BertClassifier, problem="several_labels")
     classify, _ = find_signatures(several, 1)["classify"]
@@ -129,7 +127,6 @@ def test_several_labels_and_numbers(tmp_path):
     np.testing.assert_allclose(answers["values"][:1], numbers.model(row, training=False)["logits"], atol=1e-5)
 
 
-@on_tensorflow
 def test_the_check_sees_every_kind_of_difference(classifier, tagger):
     for checkpoint, name, compare in (
         (classifier, "classify", comparison.compare_classify),
@@ -155,7 +152,6 @@ def test_the_check_sees_every_kind_of_difference(classifier, tagger):
             assert compare(good | {key: bad}, model, source, TEXTS) > 1e-3, key
 
 
-@on_tensorflow
 def test_a_model_without_signatures_is_refused():
     model = BertMultipleChoice(BertBackbone(CONFIG))
     checkpoint = Checkpoint(model, tiny_model.make_tokenizer(), ("mlm", "nsp"), "tiny", CONFIG)

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from conftest import once
 
 from kbert.inference.continuations import join_to_masks
 from kbert.text.tokenizer import WordPieceTokenizer
@@ -12,6 +13,7 @@ tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 from kbert.data.masked_text_ops import MaskedTextTokenizer  # noqa: E402
 
+pytestmark = once
 LETTERS = [*"aes.#[]国é에는i", "i\u0307", "학"]
 VOCABULARY = [*SPECIAL_TOKENS, *LETTERS, *(f"##{letter}" for letter in LETTERS), "##에서", "##서", "cat", "##s.", "##"]
 PIECES = [

@@ -4,6 +4,7 @@ import concurrent.futures
 
 import pytest
 import tiny_model
+from conftest import once
 from served import serve
 
 from demo import serving_client
@@ -12,6 +13,7 @@ from kbert.serving.client import open_client
 from training import serve_check
 
 tf = pytest.importorskip("tensorflow")
+pytestmark = once
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +75,7 @@ def test_serve_check_agrees_with_the_checkpoint_and_not_with_another(url, folder
     assert serve_check.main([url, str(folders / "served"), *options]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(",")[0] for line in lines[:4]] == [
-        f"{name}: 42 texts" for name in ("embed", "embed_pair", "fill_mask", "sentence_pair")
+        f"{name}: 42 texts" for name in ("fill_mask", "sentence_pair", "embed", "embed_pair")
     ]
     assert lines[4] == "5 of 5 wrong requests refused"
     if url.startswith("http"):

@@ -10,12 +10,14 @@ import urllib.request
 
 import numpy as np
 import pytest
+from conftest import once
 from served import serve
 
 from kbert.inference import FillMask, SentencePair
 from kbert.serving.json_tensors import read_request, write_answer
 from kbert.serving.session import Signature, TensorInfo
 
+pytestmark = once
 TEXTS = ["the cat [MASK] on a mat.", "no mask", "[MASK] ran [MASK]"]
 
 

@@ -72,18 +72,18 @@ def _masked_lines(path, count):
 
 
 def _comparisons(checkpoint):
-    embed = {pooling: EmbedText(checkpoint, pooling=pooling) for pooling in ("mean", "cls")}
-    comparisons = {
-        "embed": lambda answer, text: compare_embed(answer, embed, text),
-        "embed_pair": lambda answer, text, pair: compare_embed(answer, embed, text, pair),
-    }
+    comparisons = {}
     if "mlm" not in checkpoint.missing_parts:
         fill_mask = FillMask(checkpoint)
         comparisons["fill_mask"] = lambda answer, text: compare_fill_mask(answer, fill_mask, text)
     if not {"pooler", "nsp"} & set(checkpoint.missing_parts):
         judge = SentencePair(checkpoint)
         comparisons["sentence_pair"] = lambda answer, text, pair: compare_sentence_pair(answer, judge, text, pair)
-    return comparisons
+    embed = {pooling: EmbedText(checkpoint, pooling=pooling) for pooling in ("mean", "cls")}
+    return comparisons | {
+        "embed": lambda answer, text: compare_embed(answer, embed, text),
+        "embed_pair": lambda answer, text, pair: compare_embed(answer, embed, text, pair),
+    }
 
 
 def _compare_in_batches(client, name, compare, texts):
