@@ -23,6 +23,7 @@ _PUBLIC = {
     "SentencePair": "kbert.inference",
     "Tag": "kbert.inference",
     "WordPieceTokenizer": "kbert.text.tokenizer",
+    "export_saved_model": "kbert.export",
     "extract_features": "kbert.inference",
     "learn_vocabulary": "kbert.text.vocabulary",
     "load": "kbert.convert",

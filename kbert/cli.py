@@ -7,6 +7,7 @@ import sys
 
 from kbert.cli_fine_tuned import add_fine_tuned
 from kbert.cli_questions import add_questions
+from kbert.cli_serving import add_serving
 from kbert.quiet_start import load_keras
 
 
@@ -26,6 +27,7 @@ def _parser():
 
     add_questions(commands, _add)
     add_fine_tuned(commands, _add)
+    add_serving(commands, _add)
 
     command = _add(commands, "vocab", _vocab, "learn a WordPiece vocabulary from a corpus")
     _add_corpus(command)

@@ -30,6 +30,10 @@ CONFIG = BertConfig(
 B, T, P = 2, 7, 4
 
 
+# For what is the same whichever backend trained the model.
+once = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="the run on TensorFlow has it")
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
@@ -70,3 +74,17 @@ def to_numpy(structure):
 
 def backbone_inputs(inputs):
     return {name: value for name, value in inputs.items() if name != "mask_positions"}
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory):
+    """A tiny checkpoint, and the SavedModel that an export made of it."""
+    pytest.importorskip("tensorflow_text")
+    import tiny_model
+
+    from kbert.convert import Checkpoint
+    from kbert.export import export_saved_model
+
+    model = tiny_model.make_model(num_layers=2)
+    checkpoint = Checkpoint(model, tiny_model.make_tokenizer(), (), "tiny", model.backbone.config)
+    return checkpoint, export_saved_model(checkpoint, tmp_path_factory.mktemp("exported"), top_k=6)

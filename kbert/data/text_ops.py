@@ -106,13 +106,28 @@ class GraphTokenizer(tf.Module):
                 tf.minimum(lengths[0], tf.maximum(room - lengths[1], (room + 1) // 2)),
                 tf.minimum(lengths[1], tf.maximum(room - lengths[0], room // 2)),
             ]
-        ones = tf.ones_like(lengths[0])[:, None]  # [B, 1]
+        return self.frame(
+            [
+                tf.ragged.boolean_mask(row, tf.ragged.range(tf.cast(row.row_lengths(), tf.int32)) < length[:, None])
+                for row, length in zip(rows, kept, strict=True)
+            ]
+        )
+
+    def frame(self, rows):
+        """Put [CLS] before and [SEP] behind tokens, and pad to the longest row.
+
+        Args:
+            rows: list of one or two int32 ragged `[B, (tokens)]`, the segments.
+
+        Returns:
+            dict of `token_ids`, `segment_ids`, `padding_mask`, int32 `[B, T]`.
+        """
+        ones = tf.ones([rows[0].nrows(), 1], tf.int32)
         cls, sep = (self.special_token_ids[token] * ones for token in ("[CLS]", "[SEP]"))
         token_ids, segment_ids = [cls], [0 * ones]
-        for segment, (row, length) in enumerate(zip(rows, kept, strict=True)):
-            cut = tf.ragged.boolean_mask(row, tf.ragged.range(tf.cast(row.row_lengths(), tf.int32)) < length[:, None])
-            token_ids += [cut, sep]
-            segment_ids += [tf.ones_like(cut) * segment, segment * ones]
+        for segment, row in enumerate(rows):
+            token_ids += [row, sep]
+            segment_ids += [tf.ones_like(row) * segment, segment * ones]
         token_ids, segment_ids = tf.concat(token_ids, 1), tf.concat(segment_ids, 1)
         return {
             "token_ids": token_ids.to_tensor(self.special_token_ids["[PAD]"]),
@@ -138,12 +153,11 @@ class GraphTokenizer(tf.Module):
         return tf.strings.lower(texts, "utf-8") if self.lowercase else texts
 
     def _pieces_with_offsets(self, texts):
-        token_ids, (starts, ends), word_of_token, (words, parts, origins, first_character) = self._pieces(texts)
+        token_ids, (starts, ends), word_of_token, found = self._pieces(texts)
+        words, first_parts, parts, origins, first_character = found
         widths = 1 + sum(tf.cast(parts >= limit, tf.int32) for limit in (0x80, 0x800, 0x10000))  # UTF-8 bytes.
         byte_starts = tf.cumsum(widths, exclusive=True)
-        before = tf.concat([[BLANK], parts[:-1]], 0)
-        is_first = (parts != BLANK) & ((before == BLANK) | self._opens_row(origins, first_character))
-        word_bytes = tf.gather(tf.boolean_mask(byte_starts, is_first), word_of_token)
+        word_bytes = tf.gather(byte_starts, tf.gather(first_parts, word_of_token))
         ends = tf.where(
             token_ids.values == self.special_token_ids["[UNK]"],
             tf.gather(tf.strings.length(words), word_of_token),  # The word may have been replaced: too long.
@@ -162,12 +176,19 @@ class GraphTokenizer(tf.Module):
         parts, origins, splits, first_character = self._normalize(texts)
         lines = tf.strings.unicode_encode(tf.RaggedTensor.from_row_splits(parts, splits, validate=False), "UTF-8")
         words = tf.strings.split(lines)  # [B, (words)]
-        short = self._without_long_words(words.values)
-        pieces, starts, ends = self._wordpiece.tokenize_with_offsets(short)  # [words, (tokens)]
+        before = tf.concat([[BLANK], parts[:-1]], 0)
+        is_first = (parts != BLANK) & ((before == BLANK) | self._opens_row(origins, first_character))
+        first_parts = tf.cast(tf.where(is_first)[:, 0], tf.int32)  # One a word.
+        pieces, starts, ends = self._pieces_of_words(words, first_parts, origins)  # [words, (tokens)]
         token_splits = tf.gather(pieces.row_splits, words.row_splits)
         token_ids = tf.RaggedTensor.from_row_splits(pieces.values, token_splits, validate=False)
         offsets = [tf.cast(offset.values, tf.int32) for offset in (starts, ends)]
-        return token_ids, offsets, pieces.value_rowids(), (words.values, parts, origins, first_character)
+        found = (words.values, first_parts, parts, origins, first_character)
+        return token_ids, offsets, pieces.value_rowids(), found
+
+    def _pieces_of_words(self, words, first_parts, origins):
+        """Return the token ids of each word and their bytes in it, ragged `[words, (tokens)]`."""
+        return self._wordpiece.tokenize_with_offsets(self._without_long_words(words.values))
 
     def _normalize(self, texts):
         """Return the code points of the texts in BERT's normal form, and of which character each is a part."""

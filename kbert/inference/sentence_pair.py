@@ -45,22 +45,23 @@ class SentencePair:
         self.tokenizer = self.source.tokenizer
         self.max_sequence_length = self.source.max_sequence_length
 
-    def __call__(self, first, second):
+    def __call__(self, first, second, truncate=False):
         """Return the verdict on one pair, or on two equally long lists of texts.
 
         Args:
             first: str, or list of str.
             second: str, or list of str.
+            truncate: bool. True: cut a pair that is longer than the model, tokens from the end of its longer text.
 
         Returns:
             `PairVerdict`, or a list of them.
 
         Raises:
-            ValueError: a text is empty, a pair is too long, or the lists differ in length.
+            ValueError: a text is empty, a pair is too long and not to be truncated, or the lists differ in length.
         """
         single = isinstance(first, str)
         pairs = [(first, second)] if single else list(zip(first, second, strict=True))
-        rows = pack_rows(self.tokenizer, pairs, self.max_sequence_length)
+        rows = pack_rows(self.tokenizer, pairs, self.max_sequence_length, truncate)
         verdicts = []
         for start in range(0, len(rows), BATCH_SIZE):
             batch = rows[start : start + BATCH_SIZE]

@@ -1,0 +1,38 @@
+"""The `kbert` commands that put a model behind a server."""
+
+import contextlib
+import os
+
+from kbert.quiet_start import load_keras
+
+
+def add_serving(commands, add):
+    """Add the commands to the parser; `add` is `kbert.cli`'s."""
+    command = add(commands, "export", _export, "write a model as a SavedModel that takes strings")
+    command.add_argument("model", help="preset or folder")
+    command.add_argument("output", help="folder of the versions; the SavedModel is OUTPUT/1, the next one OUTPUT/2")
+    command.add_argument("--top-k", type=int, default=10, help="words a mask (default: 10)")
+
+    command = add(commands, "serve", _serve, "answer TensorFlow Serving's REST requests on this machine")
+    command.add_argument("folder", help="folder of the versions, as `kbert export` writes them; the highest is served")
+    command.add_argument("--name", default="kbert", help="of the model in the address (default: kbert)")
+    command.add_argument("--host", default="127.0.0.1", help="address to serve on (default: 127.0.0.1)")
+    command.add_argument("--port", type=int, default=8501, help="port to serve on, 0 for a free one (default: 8501)")
+
+
+def _export(arguments):
+    load_keras()
+    from kbert.export import export_saved_model
+
+    print(export_saved_model(arguments.model, arguments.output, arguments.top_k))
+
+
+def _serve(arguments):
+    # Only C++ notes of TensorFlow come here, as it loads the model.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    from kbert.serving.rest import RestServer
+
+    with RestServer(arguments.folder, arguments.name, arguments.host, arguments.port) as server:
+        print(f"kbert is served at {server.url} (Ctrl+C closes it).", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever()

@@ -1,0 +1,33 @@
+"""Answer a batch of any size in a graph without taking memory for all of it at once."""
+
+import tensorflow as tf
+
+ROWS_AT_ONCE = 32
+
+
+def answer_in_chunks(num_rows, answer, kinds):
+    """Ask for some rows after the others, and concatenate the answers.
+
+    Args:
+        num_rows: int32 `[]`.
+        answer: function of (start, end), int32 `[]`, that returns the answers of these rows: tensors `[n, ...]`, n need
+            not be the number of rows.
+        kinds: list of `tf.TensorSpec`, one an answer, with None for n.
+
+    Returns:
+        list of tensors.
+    """
+
+    def answer_next(start, *parts):
+        end = tf.minimum(start + ROWS_AT_ONCE, num_rows)
+        return (end, *(tf.concat(pair, 0) for pair in zip(parts, answer(start, end), strict=True)))
+
+    nothing = [tf.zeros([0, *kind.shape[1:]], kind.dtype) for kind in kinds]
+    _, *answers = tf.while_loop(
+        lambda start, *_: start < num_rows,
+        answer_next,
+        [tf.constant(0), *nothing],
+        shape_invariants=[tf.TensorShape([]), *(kind.shape for kind in kinds)],
+        parallel_iterations=1,  # Several would take the memory of several.
+    )
+    return answers

@@ -1,0 +1,85 @@
+"""How far are the answers of a fine-tuned SavedModel from those of its checkpoint, read by the eager tokenizer?
+
+As `kbert.export.comparison`: the largest difference, or infinity.
+"""
+
+import math
+
+import numpy as np
+
+from kbert.inference.rows import batch_rows, softmax
+from kbert.inference.slots import BATCH_SIZE
+
+
+def compare_classify(answers, model, source, firsts, seconds=None):
+    """Compare with the logits of a `BertClassifier`: each label must have the probability, or value, that it has there.
+
+    Args:
+        answers: dict of arrays, `labels` and `probabilities` or `values`.
+        model: `BertClassifier`, asked for its labels.
+        source: `kbert.inference.source.Source` of it.
+        firsts: list of str or bytes.
+        seconds: the second text of each; or None.
+    """
+    pairs = [(first,) for first in firsts] if seconds is None else list(zip(firsts, seconds, strict=True))
+    logits = np.stack([outputs["logits"] for _, outputs in _read(source, pairs, "logits")])
+    if model.problem == "regression":
+        expected = logits
+    else:
+        expected = softmax(logits) if model.problem == "one_class" else 1 / (1 + np.exp(-logits.astype("float64")))
+    found = answers["values" if model.problem == "regression" else "probabilities"]
+    differences = []
+    for labels, values, row in zip(answers["labels"], found, expected, strict=True):
+        known = dict(zip(model.label_names, row, strict=True))
+        names = [_decode(label) for label in labels]
+        if sorted(names) != sorted(known):
+            return math.inf
+        ranked = row if model.problem == "regression" else -np.sort(-row)
+        differences += [values - [known[name] for name in names], values - ranked]
+    return _largest(differences)
+
+
+def compare_tag(answers, model, source, texts):
+    """Compare with a `BertTagger`: tokens, offsets, and the probability that each label has there."""
+    tokenizer = source.tokenizer
+    names = {name: index for index, name in enumerate(model.label_names)}
+    differences = []
+    for index, (packed, outputs) in enumerate(_read(source, [(text,) for text in texts], "logits")):
+        count = len(packed.token_ids) - 2
+        found = {name: values[index, :count] for name, values in answers.items() if name != "num_tokens"}
+        expected = softmax(outputs["logits"][1 : count + 1])
+        tokens = [tokenizer.id_to_token(token_id) for token_id in packed.token_ids[1:-1]]
+        offsets = list(zip(found["starts"], found["ends"], strict=True))
+        labels = [names.get(_decode(label), -1) for label in found["labels"]]
+        if (
+            answers["num_tokens"][index] != count
+            or [_decode(token) for token in found["tokens"]] != tokens
+            or offsets != packed.offsets[1:-1]
+            or -1 in labels
+        ):
+            return math.inf
+        differences += [
+            found["probabilities"] - expected[np.arange(count), labels],
+            found["probabilities"] - expected.max(-1),
+        ]
+    return _largest(differences)
+
+
+def _read(source, texts, *names):
+    """Yield the `PackedText` of each text, a tuple of parts, and a dict of the model's outputs for it."""
+    longest = source.max_sequence_length
+    rows = [source.tokenizer.pack(*map(_decode, parts), max_sequence_length=longest) for parts in texts]
+    for start in range(0, len(rows), BATCH_SIZE):
+        batch = rows[start : start + BATCH_SIZE]
+        outputs = source.predict(batch_rows(batch, source.tokenizer.special_token_ids["[PAD]"], longest), *names)
+        for place, packed in enumerate(batch):
+            yield packed, {name: values[place] for name, values in zip(names, outputs, strict=True)}
+
+
+def _decode(text):
+    return text if isinstance(text, str) else text.decode("utf-8", "ignore")
+
+
+def _largest(differences):
+    largest = float(np.max(np.abs(np.concatenate([[0.0], *differences]))))
+    return largest if math.isfinite(largest) else math.inf

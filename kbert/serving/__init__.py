@@ -1,0 +1,1 @@
+"""Run what `kbert export` wrote, through TensorFlow's C library: Python's TensorFlow is never imported."""

@@ -1,0 +1,159 @@
+"""Exports of fine-tuned models against transformers' pipelines on the same folder."""
+
+import functools
+
+import keras
+import numpy as np
+import pytest
+import tiny_model
+from conftest import once
+from test_serving_session import run
+
+from kbert.convert import Checkpoint, save_checkpoint
+from kbert.export import export_saved_model
+from kbert.inference.source import Source
+from kbert.models import BertBackbone, BertClassifier, BertMultipleChoice, BertTagger
+
+transformers = pytest.importorskip("transformers")
+tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow_text")
+from kbert.export import fine_tuned_comparison as comparison  # noqa: E402
+from kbert.export.signatures import find_signatures  # noqa: E402
+
+pytestmark = once
+CONFIG = tiny_model.CONFIG.replace(num_layers=2, max_sequence_length=24)
+NAMES = ["good", "bad", "나쁨", "none"]
+TEXTS = [
+    "the cat sat on a mat.",
+    "the dogs ran home, running",
+    "학교에 a",
+    "\0cat\u00adS unknown Cat",
+    "cat " * 40,
+    "mat",
+]
+
+
+def make(kind, **settings):
+    keras.utils.set_random_seed(8)
+    model = kind(BertBackbone(CONFIG), 4, label_names=NAMES, **settings)
+    return Checkpoint(model, tiny_model.make_tokenizer(), ("mlm", "nsp"), "tiny", CONFIG)
+
+
+def pipeline(task, checkpoint, folder, **settings):
+    save_checkpoint(checkpoint.model, checkpoint.tokenizer, folder)
+    kind = {"text-classification": "SequenceClassification", "token-classification": "TokenClassification"}[task]
+    model = getattr(transformers, f"BertFor{kind}").from_pretrained(folder)
+    tokenizer = transformers.BertTokenizerFast.from_pretrained(folder, model_max_length=CONFIG.max_sequence_length)
+    return transformers.pipeline(task, model=model, tokenizer=tokenizer, **settings)
+
+
+def decoded(array):
+    return [value.decode() for value in array]
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return make(BertClassifier)
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return make(BertTagger)
+
+
+def test_an_exported_classifier_answers_as_transformers(classifier, tmp_path):
+    path = export_saved_model(classifier, tmp_path / "out")
+    found = run(path, [("classify", {"text": TEXTS}), ("classify_pair", {"text": TEXTS, "text_pair": TEXTS[::-1]})])
+    assert sorted(found["shapes"]) == [
+        "classify",
+        "classify_pair",
+        "embed",
+        "embed_pair",
+        "serving_default",
+        "token_ids",
+    ]
+    assert found["shapes"]["serving_default"] == [{"text": (-1,)}, {"labels": (-1, 4), "probabilities": (-1, 4)}]
+    theirs = pipeline("text-classification", classifier, tmp_path / "bert", top_k=None)
+    pairs = [{"text": first, "text_pair": second} for first, second in zip(TEXTS, TEXTS[::-1], strict=True)]
+    for answers, texts in zip(found["answers"], (TEXTS, pairs), strict=True):
+        # Of two long texts transformers cuts the same number of tokens, but at a tie from the other one.
+        for labels, values, expected in zip(
+            answers["labels"], answers["probabilities"], theirs(texts, truncation=True), strict=True
+        ):
+            assert decoded(labels) == [row["label"] for row in expected]
+            np.testing.assert_allclose(values, [row["score"] for row in expected], atol=1e-5)
+
+
+def test_an_exported_tagger_answers_as_transformers(tagger, tmp_path):
+    path = export_saved_model(tagger, tmp_path / "out")
+    found = run(path, [("tag", {"text": [*TEXTS, ""]})])
+    (answers,) = found["answers"]
+    assert answers["num_tokens"][-1] == 0 and answers["num_tokens"][4] == CONFIG.max_sequence_length - 2
+    theirs = pipeline("token-classification", tagger, tmp_path / "bert", ignore_labels=[], aggregation_strategy="none")
+    short = [index for index, text in enumerate(TEXTS) if len(text) < 100]  # Of longer ones it makes windows.
+    for index in short:
+        expected = theirs(TEXTS[index])
+        count = answers["num_tokens"][index]
+        assert count == len(expected)
+        rows = {name: values[index] for name, values in answers.items() if name != "num_tokens"}
+        assert decoded(rows["labels"][:count]) == [row["entity"] for row in expected]
+        for token, row in zip(decoded(rows["tokens"][:count]), expected, strict=True):
+            assert token in (row["word"], "[UNK]")  # Its word for an unknown one is the text.
+        assert rows["starts"][:count].tolist() == [row["start"] for row in expected]
+        assert rows["ends"][:count].tolist() == [row["end"] for row in expected]
+        np.testing.assert_allclose(rows["probabilities"][:count], [row["score"] for row in expected], atol=1e-5)
+        assert not rows["probabilities"][count:].any() and set(decoded(rows["tokens"][count:])) <= {""}
+
+
+def test_several_labels_and_numbers(tmp_path):
+    several = make(BertClassifier, problem="several_labels")
+    classify, _ = find_signatures(several, 1)["classify"]
+    answers = classify(tf.constant(TEXTS))
+    theirs = pipeline("text-classification", several, tmp_path, top_k=None)(TEXTS, truncation=True)
+    for labels, values, expected in zip(
+        answers["labels"].numpy(), answers["probabilities"].numpy(), theirs, strict=True
+    ):
+        assert decoded(labels) == [row["label"] for row in expected]
+        np.testing.assert_allclose(values, [row["score"] for row in expected], atol=1e-5)
+    numbers = make(BertClassifier, problem="regression")
+    answers = find_signatures(numbers, 1)["classify"][0](tf.constant(TEXTS))
+    assert decoded(answers["labels"].numpy()[0]) == NAMES
+    packed = numbers.tokenizer.pack(TEXTS[0])
+    row = {
+        "token_ids": np.array([packed.token_ids]),
+        "segment_ids": np.array([packed.segment_ids]),
+        "padding_mask": np.ones((1, len(packed.token_ids)), "int32"),
+    }
+    np.testing.assert_allclose(answers["values"][:1], numbers.model(row, training=False)["logits"], atol=1e-5)
+
+
+def test_the_check_sees_every_kind_of_difference(classifier, tagger):
+    for checkpoint, name, compare in (
+        (classifier, "classify", comparison.compare_classify),
+        (tagger, "tag", comparison.compare_tag),
+    ):
+        model = checkpoint.model
+        source = Source(functools.partial(model, training=False), checkpoint.tokenizer, CONFIG.max_sequence_length)
+        answers = find_signatures(checkpoint, 1)[name][0](tf.constant(TEXTS))
+        good = {key: value.numpy() for key, value in answers.items()}
+        assert compare(good, model, source, TEXTS) < 1e-5
+        for key, values in good.items():
+            bad = values.copy()
+            place = (0,) * bad.ndim
+            bad[place] = (
+                b"good"
+                if bad.dtype == object and bad[place] != b"good"
+                else b"bad"
+                if bad.dtype == object
+                else bad[place] + 0.5
+            )
+            if bad.dtype.kind == "i":
+                bad[place] += 1
+            assert compare(good | {key: bad}, model, source, TEXTS) > 1e-3, key
+
+
+def test_a_model_without_signatures_is_refused():
+    model = BertMultipleChoice(BertBackbone(CONFIG))
+    checkpoint = Checkpoint(model, tiny_model.make_tokenizer(), ("mlm", "nsp"), "tiny", CONFIG)
+    with pytest.raises(ValueError, match="Received: BertMultipleChoice"):
+        find_signatures(checkpoint, 1)
