@@ -77,42 +77,41 @@ def build_tab(inspect, languages):
         found = inside(text, text_pair)
         return {"tokens": found.tokens, "attention": attention_of(found, layer, head).tolist()}
 
-    def numbers(count):
-        return [AVERAGE, *map(str, range(1, count + 1))]
+    ask, inputs, outputs, chosen = _lay_out(named, (num_layers, num_heads), show(*examples[0], 1, "1", AVERAGE, BOTH))
+    text, text_pair, *settings = inputs
+    question = dict(fn=show, inputs=inputs, outputs=outputs, **PAGE_QUESTION)
+    gr.on([ask.click, text.submit, text_pair.submit, *(setting.input for setting in settings)], **question)
+    chosen.load_input_event.then(**question)
+    answer_to_program(answer, "attention")
 
-    first = show(*examples[0], 1, "1", AVERAGE, BOTH)
 
+def _lay_out(named, num_layers_and_heads, shown):
+    """Return the button, what the person sets, what shows the answer, and the examples."""
+    examples = list(named.values())
     with gr.Row(elem_classes="kb-tab"):
         with gr.Column(elem_classes="kb-question"):
             text = gr.Textbox(examples[0][0], label="Text to look into", max_lines=4)
             text_pair = gr.Textbox("", label="Second text (may be empty)", max_lines=4)
             ask = gr.Button("Look inside", variant="primary")
         with gr.Column(elem_classes="kb-answer"):
-            table = gr.HTML(first[0], js_on_load=None)
+            table = gr.HTML(shown[0], js_on_load=None)
         with gr.Column(elem_classes="kb-examples"):
             chosen = gr.Examples(examples, [text, text_pair], cache_examples=False, example_labels=list(named))
     with gr.Row(elem_classes="kb-pictures"):
         with gr.Column(min_width=300):
             token = gr.Slider(0, MAX_TOKENS - 1, value=1, step=1, label="Embeddings of token", buttons=[])
-            sums = gr.Plot(first[1], show_label=False, container=False)
+            sums = gr.Plot(shown[1], show_label=False, container=False)
             gr.HTML(f'<p class="kb-note">{SUM_NOTE}</p>', js_on_load=None)
         with gr.Column(min_width=300):
             with gr.Row(elem_classes="kb-buttons"):
-                layer = gr.Dropdown(numbers(num_layers), value="1", label="Layer", min_width=0)
-                head = gr.Dropdown(numbers(num_heads), value=AVERAGE, label="Head", min_width=0)
+                layer, head = (
+                    gr.Dropdown([AVERAGE, *map(str, range(1, count + 1))], value=value, label=label, min_width=0)
+                    for count, value, label in zip(num_layers_and_heads, ("1", AVERAGE), ("Layer", "Head"), strict=True)
+                )
             view = gr.Radio([BOTH, LEFT_TO_RIGHT], value=BOTH, label="Tokens look")
-            attention = gr.Plot(first[2], show_label=False, container=False)
+            attention = gr.Plot(shown[2], show_label=False, container=False)
             gr.HTML(f'<p class="kb-note">{ATTENTION_NOTE}</p>', js_on_load=None)
-
-    question = dict(
-        fn=show,
-        inputs=[text, text_pair, token, layer, head, view],
-        outputs=[table, sums, attention],
-        **PAGE_QUESTION,
-    )
-    gr.on([ask.click, text.submit, text_pair.submit, token.input, layer.input, head.input, view.input], **question)
-    chosen.load_input_event.then(**question)
-    answer_to_program(answer, "attention")
+    return ask, [text, text_pair, token, layer, head, view], [table, sums, attention], chosen
 
 
 def attention_of(inside, layer, head, left_to_right=False):
