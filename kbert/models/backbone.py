@@ -100,6 +100,7 @@ class BertBackbone(keras.Model):
 
     @remat.setter
     def remat(self, remat):
+        """Set it in every block."""
         for block in self.blocks:
             block.remat = remat
 
