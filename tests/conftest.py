@@ -30,7 +30,7 @@ CONFIG = BertConfig(
 B, T, P = 2, 7, 4
 
 
-# For what is the same whichever backend trained the model.
+# For what has nothing to do with the backend: text, data, files.
 once = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="the run on TensorFlow has it")
 
 

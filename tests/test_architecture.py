@@ -8,8 +8,11 @@ import sys
 
 import keras
 import pytest
+from conftest import once
 
 import kbert
+
+pytestmark = once
 
 ROOT = pathlib.Path(__file__).parent.parent
 FILES = sorted(path for folder in ("kbert", "demo", "training") for path in (ROOT / folder).rglob("*.py"))

@@ -2,8 +2,11 @@ import dataclasses
 import json
 
 import pytest
+from conftest import once
 
 from kbert.config import BertConfig
+
+pytestmark = once
 
 SIZES = {"vocabulary_size": 29, "num_layers": 2, "num_heads": 3, "hidden_dim": 12, "intermediate_dim": 20}
 GOOGLE = {  # bert_config.json of the multilingual release: no epsilon, and keys of a pooler nobody built.

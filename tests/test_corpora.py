@@ -7,8 +7,11 @@ import lzma
 import tracemalloc
 
 import pytest
+from conftest import once
 
 from kbert.text.corpora import Document, clean_text, find_corpus_files, is_held_out, read_documents
+
+pytestmark = once
 
 PLAIN = "\nDr. Kim left. Why?\n서울은 도시다.\n\n \t\n12 34\n\nThe end.\n* * *\nReally.\n"
 PLAIN_TEXTS = ["Dr. Kim left. Why?\n서울은 도시다.", "The end.\nReally."]

@@ -5,9 +5,12 @@ import random
 import tracemalloc
 
 import pytest
+from conftest import once
 
 from kbert.text.corpus_report import report_corpus
 from kbert.text.sentences import split_sentences
+
+pytestmark = once
 
 DOCUMENTS = [["One two.", "Three?"], [], ["Four five six seven."], ["서울은", "도시다.", "끝"]]
 

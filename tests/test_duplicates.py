@@ -3,8 +3,12 @@
 import random
 import tracemalloc
 
+from conftest import once
+
 from kbert.text.corpora import Document
 from kbert.text.duplicates import UniqueDocuments
+
+pytestmark = once
 
 
 def unique(*texts):

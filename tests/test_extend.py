@@ -1,8 +1,11 @@
 import pytest
+from conftest import once
 
 from kbert.text.extend import extend_tokenizer, find_domain_words
 from kbert.text.tokenizer import WordPieceTokenizer
 from kbert.text.vocabulary import SPECIAL_TOKENS
+
+pytestmark = once
 
 PIECES = ["the", "heart", "card", "##io", "##my", "sten", "##t", "s", "##s", "val", "##ve"]
 VOCABULARY = ["[PAD]", "[unused0]", *SPECIAL_TOKENS[1:], "[unused1]", *PIECES]

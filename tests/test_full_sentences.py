@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from conftest import once
 
 from kbert.data.full_sentences import make_full_sentences
+
+pytestmark = once
 
 CLS, SEP = -5, -6
 

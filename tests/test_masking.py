@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from conftest import once
 
 from kbert.data.masking import mask_tokens
+
+pytestmark = once
 
 VOCABULARY_SIZE = 997
 PAD, CLS, SEP, MASK = 3, 5, 6, 8

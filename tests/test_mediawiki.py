@@ -7,10 +7,13 @@ import tracemalloc
 import xml.sax.saxutils
 
 import pytest
+from conftest import once
 
 from kbert.text.cleaning import clean_text
 from kbert.text.corpora import Document, read_documents
 from kbert.text.mediawiki import running_text
+
+pytestmark = once
 
 SITE = (
     '<siteinfo><namespaces><namespace key="6" case="first-letter">Datei</namespace><namespace key="0" />'

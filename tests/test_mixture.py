@@ -4,11 +4,14 @@ import json
 
 import numpy as np
 import pytest
+from conftest import once
 from test_pipelines import MAX_LENGTH, SETTINGS, SLOTS, batches, hashable, make_rows, unmasked_rows, write_dataset
 
 from kbert.data.mixture import mixed_datasets
 from kbert.data.pipelines import pretraining_dataset
 from kbert.data.schema import DATASET_FILE, NO_PAIR
+
+pytestmark = once
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from conftest import once
 
 from kbert.data.sentence_pairs import make_sentence_pairs
+
+pytestmark = once
 
 LONGEST = 61
 

@@ -1,11 +1,14 @@
 """Korean particles as pieces of their own."""
 
 import pytest
+from conftest import once
 
 from kbert.cli import main
 from kbert.text.particles import set_particles_apart
 from kbert.text.tokenizer import WordPieceTokenizer
 from kbert.text.vocabulary import SPECIAL_TOKENS, read_vocabulary
+
+pytestmark = once
 
 pytest.importorskip("kiwipiepy")
 

@@ -6,10 +6,13 @@ from collections import Counter
 import numpy as np
 import pytest
 import tensorflow as tf
+from conftest import once
 
 from kbert.data.masking import mask_tokens
 from kbert.data.pipelines import pretraining_dataset
 from kbert.data.schema import DatasetInfo, PretrainingRow, ShardInfo, batch_spec, write_shard
+
+pytestmark = once
 
 SPECIAL_TOKEN_IDS = {"[PAD]": 3, "[UNK]": 1, "[CLS]": 5, "[SEP]": 6, "[MASK]": 8}  # [PAD] is not 0 on purpose.
 VOCABULARY_SIZE, MAX_LENGTH, SLOTS = 211, 13, 4

@@ -9,9 +9,12 @@ import sys
 import time
 
 import pytest
+from conftest import once
 
 from kbert.data.schema import read_shard
 from training import prepare
+
+pytestmark = once
 
 WORDS = ["sees", "likes", "of", "a", "big", "small", "red", "old"]
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]

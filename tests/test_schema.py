@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
+from conftest import once
 
 from kbert.data.check_dataset import check_dataset
 from kbert.data.schema import (
@@ -16,6 +17,8 @@ from kbert.data.schema import (
     read_shard,
     write_shard,
 )
+
+pytestmark = once
 
 ROWS = [
     PretrainingRow([2, 11, 12, 3, 21, 3], [0, 0, 0, 0, 1, 1], False),

@@ -5,8 +5,11 @@ Every token of the test corpora is its own number, so a token tells which docume
 
 import numpy as np
 import pytest
+from conftest import once
 
 from kbert.data.sentence_pairs import SentencePair, make_sentence_pairs, pack
+
+pytestmark = once
 
 
 def unique_corpus(sentence_lengths):

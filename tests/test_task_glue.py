@@ -3,8 +3,11 @@
 import dataclasses
 
 import pytest
+from conftest import once
 
 from kbert.tasks.glue import LAYOUTS, read_glue
+
+pytestmark = once
 
 # File -> text, as they are downloaded: columns, quirks and all. Two rows each.
 MNLI = "index\tpromptID\tpairID\tgenre\tsentence1_binary_parse\tsentence2_binary_parse\tsentence1_parse\t"

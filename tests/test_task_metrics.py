@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from conftest import once
 
 from kbert.tasks.metrics import METRICS, check_targets
+
+pytestmark = once
 
 TARGETS = np.array([1, 1, 1, 0, 0, 1, 0, 1])
 ANSWERS = np.array([1, 0, 1, 0, 1, 1, 0, 1])  # 4 true positives, 2 true negatives, 1 false positive, 1 false negative.

@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 import seqeval.metrics
+from conftest import once
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_task_tags import CONLL
 from tiny_model import make_tokenizer
 
 from kbert.tasks.ner import open_tagging
+
+pytestmark = once
 
 TOKENIZER = make_tokenizer()
 WORDS = ["the", "cats", "학교에", "dog,", "xyz", "ran"]

@@ -3,8 +3,11 @@
 import json
 
 import pytest
+from conftest import once
 
 from kbert.tasks.own_table import read_own_table
+
+pytestmark = once
 
 
 def write(folder, suffix=".tsv", **files):

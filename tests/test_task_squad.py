@@ -6,11 +6,14 @@ import lzma
 
 import numpy as np
 import pytest
+from conftest import once
 from tiny_model import make_tokenizer
 
 from kbert.tasks.squad import FoundAnswer, open_squad
 from kbert.tasks.squad_files import read_squad
 from kbert.tasks.squad_score import best_threshold, score_answer, score_answers
+
+pytestmark = once
 
 
 @pytest.mark.parametrize(

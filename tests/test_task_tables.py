@@ -3,8 +3,11 @@
 import lzma
 
 import pytest
+from conftest import once
 
 from kbert.tasks.tables import find_file, read_table
+
+pytestmark = once
 
 
 def cells(path, **settings):

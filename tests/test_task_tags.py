@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import seqeval.metrics
 import seqeval.scheme
+from conftest import once
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_model import make_tokenizer
@@ -11,6 +12,8 @@ from tiny_model import make_tokenizer
 from kbert.tasks.tagged_files import join_documents, read_tagged
 from kbert.tasks.tags import SCHEMES, label_names, spans_of_tags, tags_of_spans
 from kbert.tasks.units import find_units
+
+pytestmark = once
 
 KINDS = st.sampled_from(["PER", "ORG", "LOC-X"])
 

@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from conftest import once
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_model import TOKENS, make_tokenizer
 
 from kbert.tasks.spans import best_spans
 from kbert.tasks.windows import cut_windows, find_tokens, split_text
+
+pytestmark = once
 
 TOKENIZER = make_tokenizer()
 CLS, SEP = TOKENS.index("[CLS]"), TOKENS.index("[SEP]")

@@ -7,9 +7,12 @@ import subprocess
 import sys
 
 import pytest
+from conftest import once
 
 from kbert.text.corpora import read_documents
 from kbert.text.text_files import guess_encoding, read_lines
+
+pytestmark = once
 
 KOREAN = "서울은 대한민국의 수도이다.\n한강이 도시를 가로지른다.\n\n부산은 항구 도시이다.\n"
 KOREAN_TEXTS = ["서울은 대한민국의 수도이다.\n한강이 도시를 가로지른다.", "부산은 항구 도시이다."]

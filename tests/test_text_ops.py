@@ -5,6 +5,7 @@ import random
 import hypothesis
 import hypothesis.strategies as st
 import pytest
+from conftest import once
 
 from kbert.text.code_points import code_point_table
 from kbert.text.tokenizer import WordPieceTokenizer
@@ -14,6 +15,8 @@ tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 from kbert.data.plain_text import plain_text_pattern  # noqa: E402
 from kbert.data.text_ops import GraphTokenizer  # noqa: E402
+
+pytestmark = once
 
 LETTERS = [*"aeifsz.!?[]()$ßσςé中国豈①학에학", "İ", "ı", "\u1b44"]
 WORDS = ["the", "cat", "play", "##ing", "un", "##aff", "##able", "cafe", "café", "학교", "mask", "cls"]

@@ -5,9 +5,12 @@ import subprocess
 import sys
 
 import pytest
+from conftest import once
 
 from kbert.text.tokenizer import WordPieceTokenizer
 from kbert.text.vocabulary import SPECIAL_TOKENS
+
+pytestmark = once
 
 WORDS = "the cat play ##ing ##s un ##aff ##able cafe café 학교 ##에 中 国 . !".split()
 VOCABULARY = [*SPECIAL_TOKENS, *WORDS, "mask", "[", "]", "a", "b", "##b"]

@@ -6,9 +6,12 @@ import pathlib
 import unicodedata
 
 import pytest
+from conftest import once
 
 from kbert.text.tokenizer import WordPieceTokenizer
 from kbert.text.vocabulary import SPECIAL_TOKENS
+
+pytestmark = once
 
 transformers = pytest.importorskip("transformers")
 

@@ -9,9 +9,12 @@ import os
 import pathlib
 
 import pytest
+from conftest import once
 from test_tokenizer_code_points import OFFICIAL
 
 from kbert.text.tokenizer import WordPieceTokenizer
+
+pytestmark = once
 
 transformers = pytest.importorskip("transformers")
 

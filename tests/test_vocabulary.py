@@ -1,7 +1,10 @@
 import pytest
+from conftest import once
 
 from kbert.text.tokenizer import WordPieceTokenizer
 from kbert.text.vocabulary import SPECIAL_TOKENS, learn_vocabulary, read_vocabulary, write_vocabulary
+
+pytestmark = once
 
 TEXTS = ["low lower lowest slow slower", "The Café is near the cafe.", "나는 학교에 가서 공부를 했다."] * 20
 

@@ -5,11 +5,14 @@ import random
 import numpy as np
 import pytest
 import tensorflow as tf
+from conftest import once
 
 from kbert.data.masking import mask_tokens
 from kbert.data.pipelines import pretraining_dataset
 from kbert.data.schema import DatasetInfo, PretrainingRow, ShardInfo, write_shard
 from kbert.data.whole_words import choose_whole_words, read_continuations
+
+pytestmark = once
 
 VOCABULARY_SIZE, FIRST_PIECE = 997, 600
 PAD, CLS, SEP, MASK = 3, 5, 6, 8

@@ -7,10 +7,10 @@ import urllib.parse
 
 import keras
 import pytest
-from page_driver import CHROMIUM, EXAMPLES, PAIRS, serve
 
 from kbert import BertBackbone, BertConfig, BertPretrainer, FillMask, SentencePair, learn_vocabulary, save_checkpoint
 from kbert.text.tokenizer import WordPieceTokenizer
+from page.page_driver import CHROMIUM, EXAMPLES, PAIRS, serve
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,12 @@ import urllib.request
 import gradio_client
 import numpy as np
 import pytest
-from page_driver import EXAMPLES, PAIRS, candidates
 
 import kbert
 from demo.app import main
 from demo.bars import bar_list, marked_excerpt
 from kbert import InspectText
+from page.page_driver import EXAMPLES, PAIRS, candidates
 
 
 def test_source_names_no_other_host_and_browsers_are_told_to_ask_none(address):

@@ -2,14 +2,13 @@
 
 import time
 
-from page_driver import EXAMPLES, NAMED_PAIRS, PAIRS, SENTENCES, candidates, expect_bars, serve, text_box
-
 from demo.app import LAUNCH_OPTIONS, build_app
 from demo.fill_mask_tab import MAX_MASKS
 from demo.questions import MAX_CHARACTERS
 from kbert import FillMask, InspectText, SentencePair
 from kbert.inference.languages import preset_for
 from kbert.text.tokenizer import WordPieceTokenizer
+from page.page_driver import EXAMPLES, NAMED_PAIRS, PAIRS, SENTENCES, candidates, expect_bars, serve, text_box
 
 
 def test_typed_text_is_filled_on_enter(page, fill_mask):
