@@ -201,8 +201,9 @@ def _check(settings, backend, num_processes):
             )
         if settings.accumulate > 1 or settings.precision == "mixed_float16":
             raise ValueError(
-                "--devices on TensorFlow must go without --accumulate and mixed_float16: tf.distribute refuses their "
-                f"conditional updates. {received} --accumulate {settings.accumulate} --precision "
+                "--devices on TensorFlow must go without --accumulate, whose conditional update tf.distribute refuses, "
+                "and without mixed_float16, for which Keras looks for overflow on the first replica alone. "
+                f"{received} --accumulate {settings.accumulate} --precision "
                 f"{settings.precision}. Take mixed_bfloat16, or KERAS_BACKEND=jax."
             )
 

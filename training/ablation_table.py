@@ -1,0 +1,73 @@
+"""The two tables of training/ablate.py as markdown, with the paper's numbers beside ours.
+
+Source of the paper's numbers: arXiv 1810.04805v2, tables 6 and 8.
+"""
+
+from kbert.config import BertConfig
+
+OURS = ("MLM accuracy", "MLM perplexity", "NSP accuracy", "MLM accuracy, all [MASK]")
+# (MASK, SAME, RND) in percent -> dev results of BERT-base: MNLI, NER fine-tuned, NER with frozen features.
+MASKING = {
+    (80, 10, 10): (84.2, 95.4, 94.9),
+    (100, 0, 0): (84.3, 94.9, 94.0),
+    (80, 0, 20): (84.1, 95.2, 94.6),
+    (80, 20, 0): (84.4, 95.2, 94.7),
+    (0, 20, 80): (83.7, 94.8, 94.6),
+    (0, 0, 100): (83.6, 94.9, 94.6),
+}
+# (layers, hidden_dim, heads) -> perplexity of the masked words on held-out rows, MNLI-m, MRPC, SST-2.
+SIZES = {
+    (3, 768, 12): (5.84, 77.9, 79.8, 88.4),
+    (6, 768, 3): (5.24, 80.6, 82.2, 90.7),
+    (6, 768, 12): (4.68, 81.9, 84.8, 91.3),
+    (12, 768, 12): (3.99, 84.4, 86.7, 92.9),
+    (12, 1024, 16): (3.54, 85.7, 86.9, 93.3),
+    (24, 1024, 16): (3.23, 86.6, 87.8, 93.7),
+}
+
+
+def masking(rows):
+    """Return the table of what becomes of the selected tokens.
+
+    Args:
+        rows: list of (`training.ablate.Row`, its numbers).
+    Returns:
+        str; empty without rows.
+    """
+    head = ("MASK/SAME/RND", *OURS, "paper: MNLI", "NER", "NER, features")
+    cells = [("/".join(map(str, row.shares)), *_ours(numbers), *MASKING[row.shares]) for row, numbers in rows]
+    return _markdown(head, cells)
+
+
+def sizes(rows):
+    """Return the table of sizes: ours, then the paper's.
+
+    Args:
+        rows: list of (`training.ablate.Row`, its numbers).
+    Returns:
+        str; empty without rows.
+    """
+    head = ("model", "L/H/A", "parameters", *OURS, "MNLI", "MRPC", "SST-2")
+    cells = []
+    for row, numbers in rows:
+        config = BertConfig.named(row.size)
+        shape = f"{config.num_layers}/{config.hidden_dim}/{config.num_heads}"
+        cells.append((row.size, shape, f"{numbers['parameters']:,}", *_ours(numbers), "", "", ""))
+    if cells:
+        for shape, (perplexity, *tasks) in SIZES.items():
+            cells.append(("paper", "/".join(map(str, shape)), "", "", perplexity, "", "", *tasks))
+    return _markdown(head, cells)
+
+
+def _ours(numbers):
+    return (
+        f"{numbers['mlm_accuracy']:.1%}",
+        f"{numbers['mlm_perplexity']:.2f}",
+        f"{numbers['nsp_accuracy']:.1%}",
+        f"{numbers['all_masked_mlm_accuracy']:.1%}",
+    )
+
+
+def _markdown(head, rows):
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines) if rows else ""
