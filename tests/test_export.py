@@ -50,6 +50,7 @@ def test_warmup_requests_are_prediction_logs_that_the_model_answers(exported):
     assert asked == ["fill_mask", "sentence_pair", "embed", "embed_pair"]
 
 
+@once
 def test_saved_model_answers_through_kbert_inference_too(exported):
     checkpoint, path = exported
     loaded = tf.saved_model.load(str(path))

@@ -24,8 +24,10 @@ PLAIN = [
     "학교[MASK]에 [MASK]s ran",
     "cat " * 90 + "[MASK] dog ran",
 ]
-# Longer than the model with masks at both ends, more masks than are answered, and what a bad day brings.
-MASKED = [*PLAIN, "[MASK] " + "cat " * 60 + "[MASK]", "[MASK] " * 70, *hostile_texts(60)]
+# Longer than the model with masks at both ends, more masks than are answered, more than are ranked at once, and what a
+# bad day brings.
+LONG = ["[MASK] " + "cat " * 60 + "[MASK]", "[MASK] " * 70, *["[MASK] dog " * 18] * 10]
+MASKED = [*PLAIN, *LONG, *hostile_texts(60)]
 ROW = np.array([[2, 5, 4, 7, 3, 0], [2, 4, 6, 3, 0, 0], [2, 9, 9, 9, 4, 3]], "int32")
 
 

@@ -5,7 +5,7 @@ import tensorflow as tf
 ROWS_AT_ONCE = 32
 
 
-def answer_in_chunks(num_rows, answer, kinds):
+def answer_in_chunks(num_rows, answer, kinds, rows_at_once=ROWS_AT_ONCE):
     """Ask for some rows after the others, and concatenate the answers.
 
     Args:
@@ -13,13 +13,14 @@ def answer_in_chunks(num_rows, answer, kinds):
         answer: function of (start, end), int32 `[]`, that returns the answers of these rows: tensors `[n, ...]`, n need
             not be the number of rows.
         kinds: list of `tf.TensorSpec`, one an answer, with None for n.
+        rows_at_once: int.
 
     Returns:
         list of tensors.
     """
 
     def answer_next(start, *parts):
-        end = tf.minimum(start + ROWS_AT_ONCE, num_rows)
+        end = tf.minimum(start + rows_at_once, num_rows)
         return (end, *(tf.concat(pair, 0) for pair in zip(parts, answer(start, end), strict=True)))
 
     nothing = [tf.zeros([0, *kind.shape[1:]], kind.dtype) for kind in kinds]

@@ -7,6 +7,8 @@ from kbert.export.chunks import answer_in_chunks
 
 # Bounds the work of one text: each mask of a text that is longer than the model takes a pass of its own.
 MAX_MASKS = 64
+# Each costs the logits of the whole vocabulary.
+MASKS_AT_ONCE = 128
 
 
 class FillMaskGraph:
@@ -39,6 +41,7 @@ class FillMaskGraph:
         self.tokenizer = MaskedTextTokenizer(tokenizer)
         self.vocabulary = tokenizer.vocabulary
         self.top_k = top_k
+        self.kinds = [tf.TensorSpec([None, top_k], dtype) for dtype in (tf.float32, tf.int32)]
         self.room = model.backbone.config.max_sequence_length - 2
 
     def __call__(self, text):
@@ -55,8 +58,7 @@ class FillMaskGraph:
             low, high = tf.unstack(tf.searchsorted(row, tf.stack([start, end])))
             return self._rank(rows, tf.stack([row[low:high] - start, place[low:high]], 1))
 
-        kinds = [tf.TensorSpec([None, self.top_k], dtype) for dtype in (tf.float32, tf.int32)]
-        probabilities, words = answer_in_chunks(tf.size(firsts), answer, kinds)
+        probabilities, words = answer_in_chunks(tf.size(firsts), answer, self.kinds)
 
         def by_text(values):
             rows = tf.RaggedTensor.from_value_rowids(values, text_of_mask, tf.size(text, tf.int64), validate=False)
@@ -96,6 +98,11 @@ class FillMaskGraph:
         """Return probabilities and ids `[masks, top_k]` at slots, int32 `[masks, 2]`: a row and a place in it."""
         encoded = self.model.backbone(rows, training=False)["sequence_output"]
         vectors = tf.gather_nd(encoded, slots)[:, None]  # [masks, 1, D]
-        logits = self.model.mlm_head(vectors, tf.zeros([tf.shape(slots)[0], 1], tf.int32))[:, 0]  # [masks, V]
-        best = tf.math.top_k(logits, self.top_k)
-        return tf.exp(best.values - tf.reduce_logsumexp(logits, 1, keepdims=True)), best.indices
+
+        def answer(start, end):
+            places = tf.zeros([end - start, 1], tf.int32)
+            logits = self.model.mlm_head(vectors[start:end], places)[:, 0]  # [n, V]
+            best = tf.math.top_k(logits, self.top_k)
+            return tf.exp(best.values - tf.reduce_logsumexp(logits, 1, keepdims=True)), best.indices
+
+        return answer_in_chunks(tf.shape(slots)[0], answer, self.kinds, MASKS_AT_ONCE)
