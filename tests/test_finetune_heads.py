@@ -106,7 +106,7 @@ def test_endings(run, tmp_path):
             endings = [ending.replace(",", ".") for ending in endings]
             lines.append(",".join([str(rng.choice(["the mat", "a home"])), "ran", *endings, str(label)]))
         (tmp_path / f"{stem}.csv").write_text("\n".join(lines) + "\n")
-    result, folder = run("swag")
+    result, folder = run("swag", "--epochs", "10")
     assert result["scores"]["dev"]["accuracy"] > 80
     endings = ["ran the mat sat dog", "ran a mat sat cat", "ran the sat dog"]
     assert Choose(folder)("the mat", endings)[0].number == 1
