@@ -98,6 +98,13 @@ def test_files_and_functions_stay_small(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=module_of)
+def test_scripts_start(path):
+    text = path.read_text(encoding="utf-8")
+    defines_main = any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in ast.parse(text).body)
+    assert not defines_main or 'if __name__ == "__main__":' in text
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_of)
 def test_public_names_are_documented_and_the_backend_is_never_chosen(path):
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)

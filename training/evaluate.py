@@ -130,3 +130,7 @@ def _says_random(model, rows):
     }
     logits = model.predict_on_batch(inputs)["nsp"]
     return logits.argmax(-1) == 1
+
+
+if __name__ == "__main__":
+    main()
