@@ -13,7 +13,7 @@ from kbert.text.tokenizer import WordPieceTokenizer
 from page.page_driver import CHROMIUM, EXAMPLES, PAIRS, serve
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def checkpoint(tmp_path_factory):
     """A folder with an untrained model, its weights large so that its probabilities differ."""
     keras.utils.set_random_seed(11)
@@ -32,23 +32,23 @@ def checkpoint(tmp_path_factory):
     return str(folder)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def fill_mask(checkpoint):
     return FillMask(checkpoint)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def sentence_pair(checkpoint):
     return SentencePair(checkpoint)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def address(checkpoint):
     with serve("--model", checkpoint) as address:
         yield address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser():
     playwright = pytest.importorskip("playwright.sync_api", reason="the page is driven through playwright")
     if CHROMIUM is None:
