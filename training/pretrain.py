@@ -59,8 +59,9 @@ def main(argv=None):
         settings = dataclasses.replace(settings, steps=updates_of(settings))
         settings, starts = _go_on(settings, output)
         print(json.dumps(dataclasses.asdict(settings)))
-        saved_steps = [step for step, _ in saved_states(output / "state")]
-        devices.check_agreement(settings, mixed_datasets(settings.data).shards, saved_steps)
+        if devices.num_processes > 1:
+            saved_steps = [step for step, _ in saved_states(output / "state")]
+            devices.check_agreement(settings, mixed_datasets(settings.data).shards, saved_steps)
         keras.utils.set_random_seed(settings.seed)
         tokenizer = WordPieceTokenizer.from_folder(settings.data[0])
         # Its case; else the first save refuses.

@@ -1,5 +1,6 @@
 """Find the damage in a dataset: which shard, and where in it."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +30,8 @@ def check_dataset(folder: str | Path) -> None:
                 rows = read_shard(path)
             count = sum(1 for _ in check_rows(rows, **limits, shard=str(path)))
         except tf.errors.DataLossError as error:
-            raise ValueError(f"A shard must be as it was written. Received: {path}, {error.message}.") from error
+            # Without the op that met it: "{{function_node ...}} corrupted record at 12 [Op:IteratorGetNext] name: ".
+            reason = re.sub(r"\{\{.*?\}\} *|\s*\[Op:.*", "", error.message)
+            raise ValueError(f"A shard must be as it was written. Received: {path}, {reason}.") from error
         if count != shard.rows and not shard.pairing:
             raise ValueError(f"A shard must have the rows that {DATASET_FILE} says. Received: {count} rows, {shard}.")
