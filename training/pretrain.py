@@ -188,7 +188,7 @@ def _fit(model, settings, first_step, save, devices):
         checks = held_out.take(settings.held_out_batches).cache() if has_checks else None
         _train(model, settings, leg, training, checks, callbacks, devices)
     seconds = time.perf_counter() - started
-    left_out = settings.steps - int(model.optimizer.iterations)
+    left_out = settings.steps - int(model.optimizer.iterations + 0)  # A sum is a plain number on several devices too.
     if left_out:
         print(f"{left_out:,} of {settings.steps:,} updates were not made: gradients overflowed in {settings.precision}")
     result = {} if held_out is None else model.evaluate(held_out, return_dict=True, verbose=0)
