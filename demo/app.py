@@ -87,7 +87,11 @@ def _open_model(name):
     from kbert.convert.sources import find_checkpoint
     from kbert.inference.languages import ENGLISH, KOREAN, by_language, reads
 
-    kinds = (FillMask, SentencePair, InspectText)
+    def inspect(checkpoint):
+        longest = checkpoint.model.backbone.config.max_sequence_length
+        return InspectText(checkpoint, max_sequence_length=min(longest, inside_tab.MAX_TOKENS))
+
+    kinds = (FillMask, SentencePair, inspect)
     presets = {preset: WordPieceTokenizer.from_folder(find_checkpoint(preset)) for preset in (ENGLISH, KOREAN)}
     if name is None:
         load_once = functools.cache(load)  # The questions of a language share its model.

@@ -37,22 +37,18 @@ def build_tab(inspect, languages):
     """Lay out the tab inside the `gr.Blocks` being built, with the first example looked into.
 
     Args:
-        inspect: `kbert.InspectText`, or any callable with its signature.
+        inspect: `kbert.InspectText` of at most `MAX_TOKENS` tokens, or any callable with its signature.
         languages: keys of `EXAMPLES`.
     """
     named = {name: pair for language in languages for name, pair in EXAMPLES[language].items()}
     examples = list(named.values())
-    num_layers, num_heads = inspect(examples[0][0]).attention_maps.shape[:2]
     look = functools.lru_cache(16)(inspect)  # Another layer, head or token asks no new pass of the model.
 
     def inside(text, text_pair):
         check_texts(text, text_pair)
-        found = look(text, text_pair if text_pair.strip() else None)
-        if len(found.tokens) > MAX_TOKENS:
-            raise ValueError(
-                f"A text to look into must have at most {MAX_TOKENS} tokens. Received: {len(found.tokens)} tokens."
-            )
-        return found
+        return look(text, text_pair if text_pair.strip() else None)
+
+    num_layers, num_heads = inside(*examples[0]).attention_maps.shape[:2]
 
     def show(text, text_pair, token, layer, head, view):
         try:

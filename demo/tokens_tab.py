@@ -89,9 +89,8 @@ def pieces_card(name, tokenizer, text):
     """Return the heading, the normal form where it differs from the text, and the pieces as HTML."""
     found = pieces(tokenizer, text)
     num_unknown = sum(piece["token"] == "[UNK]" for piece in found)
-    counts = f"{len(found):,} pieces of {tokenizer.vocabulary_size:,}"
-    if num_unknown:
-        counts += f", {num_unknown:,} unknown"
+    counts = f"{len(found):,} pieces" + (f", {num_unknown:,} unknown" if num_unknown else "")
+    counts += f"; vocabulary of {tokenizer.vocabulary_size:,}"
     parts = re.split(SPECIAL_TOKEN, text)  # Every second one is a special token, which stays as it is.
     words = [[part] if place % 2 else tokenizer.split_words(part) for place, part in enumerate(parts)]
     normal = " ".join(itertools.chain.from_iterable(words))

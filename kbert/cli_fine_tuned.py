@@ -1,9 +1,8 @@
 """The `kbert` commands that ask a fine-tuned model."""
 
-import dataclasses
-import json
 import sys
 
+from kbert.cli_questions import print_json
 from kbert.quiet_start import load_keras
 
 
@@ -39,10 +38,6 @@ def _add_model(command):
     command.add_argument("--json", action="store_true", help="print JSON")
 
 
-def _print_json(answers):
-    print(json.dumps(answers, default=dataclasses.asdict, ensure_ascii=False, indent=2))
-
-
 def _classify(arguments):
     load_keras()
     from kbert.inference import Classify
@@ -51,7 +46,7 @@ def _classify(arguments):
     texts = [pair if len(pair := split_pair(text)) == 2 else text for text in arguments.text]
     answers = Classify(arguments.model)(texts, arguments.top_k, arguments.truncate)
     if arguments.json:
-        return _print_json(answers)
+        return print_json(answers)
     for text, labels in zip(arguments.text, answers, strict=True):
         if len(texts) > 1:
             print(text)
@@ -77,7 +72,7 @@ def _answer(arguments):
         null_threshold=arguments.null_threshold,
     )
     if arguments.json:
-        return _print_json(answers)
+        return print_json(answers)
     for answer in answers:
         print(f"{answer.probability:6.1%}  {answer.text or '(no answer)'}")
     return None
@@ -89,7 +84,7 @@ def _tag(arguments):
 
     answers = Tag(arguments.model)(arguments.text, arguments.strategy)
     if arguments.json:
-        return _print_json(answers)
+        return print_json(answers)
     for text, spans in zip(arguments.text, answers, strict=True):
         if len(answers) > 1:
             print(text)
@@ -104,7 +99,7 @@ def _choose(arguments):
 
     endings = Choose(arguments.model)(arguments.context, arguments.endings)
     if arguments.json:
-        return _print_json(endings)
+        return print_json(endings)
     for ending in endings:
         print(f"{ending.probability:6.1%}  {ending.text}")
     return None

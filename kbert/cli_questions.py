@@ -56,8 +56,9 @@ def _model(arguments, *texts):
     return arguments.model or preset_for(*texts)
 
 
-def _print_json(answers):
-    print(json.dumps([dataclasses.asdict(answer) for answer in answers], ensure_ascii=False, indent=2))
+def print_json(answers):
+    """Print answers, dataclasses or lists of such, as JSON."""
+    print(json.dumps(answers, default=dataclasses.asdict, ensure_ascii=False, indent=2))
 
 
 def _fill_mask(arguments):
@@ -69,13 +70,13 @@ def _fill_mask(arguments):
         top_k = min(5, arguments.beam_size) if arguments.top_k is None else arguments.top_k
         fillings = fill_mask.jointly(arguments.text, top_k, arguments.targets, arguments.beam_size)
         if arguments.json:
-            return _print_json(fillings)
+            return print_json(fillings)
         for filling in fillings:
             print(f"{filling.log_probability:8.3f}  {' '.join(filling.words):<24}  {filling.text}")
         return None
     masks = fill_mask(arguments.text, arguments.top_k, arguments.targets)
     if arguments.json:
-        return _print_json(masks)
+        return print_json(masks)
     for number, mask in enumerate(masks, start=1):
         if len(masks) > 1:
             print(f"mask {number}")
@@ -101,7 +102,7 @@ def _score(arguments):
 
     scores = ScoreText(_model(arguments, *arguments.text))(arguments.text)
     if arguments.json:
-        return _print_json(scores)
+        return print_json(scores)
     for text, score in zip(arguments.text, scores, strict=True):
         print(f"{text}\n  log-likelihood {score.log_likelihood:.3f}, perplexity {score.perplexity:.3f}")
         for token in score.tokens:

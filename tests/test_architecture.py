@@ -40,7 +40,7 @@ MAY_IMPORT = {
         "kbert.models", "kbert.convert", "demo",
     },
     "kbert.cli_questions": {"kbert.quiet_start", "kbert.inference"},
-    "kbert.cli_fine_tuned": {"kbert.quiet_start", "kbert.inference"},
+    "kbert.cli_fine_tuned": {"kbert.quiet_start", "kbert.cli_questions", "kbert.inference"},
     "kbert.cli_serving": {"kbert.quiet_start", "kbert.export", "kbert.serving"},
     "kbert": set(),
     "demo": {"kbert", "kbert.text", "kbert.inference", "kbert.convert", "kbert.serving"},

@@ -53,5 +53,7 @@ def test_too_long_and_empty_texts_are_refused(folder):
     inspect = InspectText(folder)
     with pytest.raises(ValueError, match="at most 40 tokens"):
         inspect("cat " * 60)
+    with pytest.raises(ValueError, match="at most 7 tokens, .* Received: 8 tokens"):
+        InspectText(folder, max_sequence_length=7)("the cat sat on a mat")
     with pytest.raises(ValueError, match="at least one word"):
         inspect(" ")

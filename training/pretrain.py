@@ -183,7 +183,8 @@ def _fit(model, settings, first_step, save, devices):
     callbacks = devices.callbacks(_callbacks(settings, training, first_step, save))
     started = time.perf_counter()
     for leg in legs(settings, first_step):
-        training, held_out = _open_data(settings, leg.first_step, devices)
+        if leg.first_step > first_step:
+            training, held_out = _open_data(settings, leg.first_step, devices)
         has_checks = held_out is not None and settings.held_out_batches > 0
         checks = held_out.take(settings.held_out_batches).cache() if has_checks else None
         _train(model, settings, leg, training, checks, callbacks, devices)

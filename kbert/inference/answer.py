@@ -2,9 +2,9 @@
 
 import dataclasses
 
-from kbert.inference.fine_tuned import open_fine_tuned
+from kbert.inference.fine_tuned import ask_rows, open_fine_tuned
 from kbert.models import BertSpanFinder
-from kbert.tasks.batches import Row, group_by_example, predict_rows
+from kbert.tasks.batches import Row, group_by_example
 from kbert.tasks.spans import MAX_ANSWER_LENGTH, NUM_BEST, best_spans
 from kbert.tasks.windows import DEFAULT_STRIDE, cut_windows
 
@@ -80,12 +80,7 @@ class Answer:
         single = isinstance(question, str)
         pairs = [(question, context)] if single else list(zip(question, context, strict=True))
         rows = self._rows(pairs)
-        outputs = predict_rows(
-            lambda inputs: self.source.predict(inputs, "start", "end"),
-            rows,
-            self.source.tokenizer.special_token_ids["[PAD]"],
-            self.source.max_sequence_length,
-        )
+        outputs = ask_rows(self.source, rows, "start", "end")
         answers = []
         for (_, text), group in zip(pairs, group_by_example(rows, outputs, len(pairs)), strict=True):
             windows, starts, ends = zip(*((row.extra, *output) for row, output in group), strict=True)

@@ -2,10 +2,10 @@
 
 import dataclasses
 
-from kbert.inference.fine_tuned import open_fine_tuned
+from kbert.inference.fine_tuned import ask_rows, open_fine_tuned
 from kbert.inference.rows import softmax
 from kbert.models import BertMultipleChoice
-from kbert.tasks.batches import Row, pack_choices, predict_rows
+from kbert.tasks.batches import Row, pack_choices
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,14 +59,8 @@ class Choose:
             raise ValueError(f"`endings` must be a list of two or more texts. Received: endings={endings!r}.")
         if not context.strip() or not all(ending.strip() for ending in endings):
             raise ValueError("A text must have at least one word. Received: an empty text. Write a sentence.")
-        tokenizer, longest = self.source.tokenizer, self.source.max_sequence_length
-        row = Row(pack_choices(tokenizer, context, endings, longest))
-        ((logits,),) = predict_rows(
-            lambda inputs: self.source.predict(inputs, "logits"),
-            [row],
-            tokenizer.special_token_ids["[PAD]"],
-            longest,
-        )
+        row = Row(pack_choices(self.source.tokenizer, context, endings, self.source.max_sequence_length))
+        ((logits,),) = ask_rows(self.source, [row], "logits")
         found = [
             Ending(text, number, float(probability))
             for number, (text, probability) in enumerate(zip(endings, softmax(logits), strict=True))

@@ -2,10 +2,10 @@
 
 import dataclasses
 
-from kbert.inference.fine_tuned import open_fine_tuned
-from kbert.inference.rows import batch_rows, pack_rows, sigmoid, softmax
-from kbert.inference.slots import BATCH_SIZE
+from kbert.inference.fine_tuned import ask_rows, open_fine_tuned
+from kbert.inference.rows import pack_rows, sigmoid, softmax
 from kbert.models import BertClassifier
+from kbert.tasks.batches import Row
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,16 +71,8 @@ class Classify:
         single = isinstance(text, (str, tuple))
         texts = [text] if single else list(text)
         rows = pack_rows(self.source.tokenizer, texts, self.source.max_sequence_length, truncate)
-        # Rows of like length share a batch.
-        order = sorted(range(len(rows)), key=lambda index: len(rows[index].token_ids))
-        answers = [None] * len(rows)
-        for start in range(0, len(order), BATCH_SIZE):
-            chosen = order[start : start + BATCH_SIZE]
-            pad_token_id = self.source.tokenizer.special_token_ids["[PAD]"]
-            inputs = batch_rows([rows[index] for index in chosen], pad_token_id, self.source.max_sequence_length)
-            (logits,) = self.source.predict(inputs, "logits")  # [B, C]
-            for index, values in zip(chosen, logits, strict=True):
-                answers[index] = self._labels(values)[:top_k]
+        outputs = ask_rows(self.source, [Row((row,)) for row in rows], "logits")
+        answers = [self._labels(logits)[:top_k] for (logits,) in outputs]
         return answers[0] if single else answers
 
     def _labels(self, logits):

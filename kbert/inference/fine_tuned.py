@@ -1,8 +1,9 @@
-"""Open a fine-tuned model, and refuse one that was made for another question."""
+"""Open a fine-tuned model, refuse one that was made for another question, and ask it."""
 
 import keras
 
 from kbert.inference.source import open_source
+from kbert.tasks.batches import predict_rows
 
 
 def open_fine_tuned(source, model_class, tokenizer=None, max_sequence_length=None):
@@ -24,3 +25,15 @@ def open_fine_tuned(source, model_class, tokenizer=None, max_sequence_length=Non
             "Fine-tune one with training/finetune.py."
         )
     return opened
+
+
+def ask_rows(source, rows, *names):
+    """Return the outputs called `names` for each row, a tuple of arrays a row; see `predict_rows`.
+
+    Args:
+        source: `Source`.
+        rows: list of `kbert.tasks.batches.Row`.
+        *names: str, of the model's outputs.
+    """
+    pad_token_id = source.tokenizer.special_token_ids["[PAD]"]
+    return predict_rows(lambda inputs: source.predict(inputs, *names), rows, pad_token_id, source.max_sequence_length)

@@ -44,6 +44,7 @@ class InspectText:
         source: preset name such as "kbert-small-en", checkpoint folder, `Checkpoint`, or a kbert model with an
             encoder. No other callable: it does not let one look inside.
         tokenizer: `WordPieceTokenizer`, with a model only.
+        max_sequence_length: int, the longest row; None for the model's own. The maps grow with its square.
 
     Raises:
         FileNotFoundError: no such preset or folder.
@@ -52,10 +53,10 @@ class InspectText:
     Source: paper figures 1 to 3.
     """
 
-    def __init__(self, source, tokenizer=None):
+    def __init__(self, source, tokenizer=None, max_sequence_length=None):
         if callable(source) and _backbone_of(source) is None:
             raise TypeError(f"A model to look into must have a BertBackbone. Received: {type(source).__name__}.")
-        self._source = open_source(source, tokenizer)
+        self._source = open_source(source, tokenizer, (), max_sequence_length)
         self._backbone = _backbone_of(self._source.model)
         self._inside = dataclasses.replace(self._source, model=self._backbone.with_intermediates())
 
@@ -69,7 +70,7 @@ class InspectText:
             `Inside`.
 
         Raises:
-            ValueError: a text is empty, or longer than the model can read.
+            ValueError: a text is empty, or longer than `max_sequence_length`.
         """
         texts = [text if text_pair is None else (text, text_pair)]
         tokenizer, longest = self._source.tokenizer, self._source.max_sequence_length

@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 
-from kbert.inference.fine_tuned import open_fine_tuned
+from kbert.inference.fine_tuned import ask_rows, open_fine_tuned
 from kbert.inference.rows import softmax
 from kbert.models import BertTagger
-from kbert.tasks.batches import Row, group_by_example, predict_rows
+from kbert.tasks.batches import Row, group_by_example
 from kbert.tasks.tags import is_span_tag, spans_of_tags
 from kbert.tasks.windows import DEFAULT_STRIDE, cut_windows, join_windows
 
@@ -80,12 +80,7 @@ class Tag:
         for index, one in enumerate(texts):
             windows = cut_windows(self.source.tokenizer, None, one, self.source.max_sequence_length, self.stride)
             rows += [Row((window.packed,), example=index, extra=window) for window in windows]
-        outputs = predict_rows(
-            lambda inputs: self.source.predict(inputs, "logits"),
-            rows,
-            self.source.tokenizer.special_token_ids["[PAD]"],
-            self.source.max_sequence_length,
-        )
+        outputs = ask_rows(self.source, rows, "logits")
         answers = []
         for one, group in zip(texts, group_by_example(rows, outputs, len(texts)), strict=True):
             windows, logits = zip(*((row.extra, output[0]) for row, output in group), strict=True)

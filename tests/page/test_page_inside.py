@@ -29,7 +29,7 @@ def test_inside_shows_the_attention_and_the_sum_of_what_is_typed(page, checkpoin
     expect_chart(page, 0, np.stack([*rows, np.sum(rows, 0)]))
     page.get_by_label("Second text").fill("The river. " * 40)
     page.get_by_role("button", name="Look inside").click()
-    expect(page.get_by_role("alert")).to_contain_text("A text must have at most 90 tokens")
+    expect(page.get_by_role("alert")).to_contain_text("A text must have at most 64 tokens")
 
 
 # The numbers of a chart are these, an empty cell null.

@@ -23,7 +23,8 @@ def test_pieces_of_a_text_in_two_vocabularies(page, checkpoint):
         places = [f"{start}–{end}" for start, end in packed.offsets[1:-1]]
         expect(card.locator("li span:last-child")).to_have_text(places)
         unknown = expected.count("[UNK]")
-        counts = f"{len(expected)} pieces of {tokenizer.vocabulary_size:,}" + f", {unknown} unknown" * (unknown > 0)
+        counts = f"{len(expected)} pieces" + f", {unknown} unknown" * (unknown > 0)
+        counts += f"; vocabulary of {tokenizer.vocabulary_size:,}"
         expect(card.locator(".kb-pieces-head .kb-note")).to_have_text(counts)
         expect(card.locator("p")).to_have_text(f"normalised: {normal}")
     page.get_by_label("Text to split").fill("  ")
