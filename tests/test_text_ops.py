@@ -1,5 +1,6 @@
 """The tokenizer in the graph against the eager one, on the same texts."""
 
+import functools
 import random
 
 import hypothesis
@@ -13,7 +14,7 @@ from kbert.text.vocabulary import SPECIAL_TOKENS
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
-from kbert.data.plain_text import plain_text_pattern  # noqa: E402
+from kbert.data.plain_text import plain_characters  # noqa: E402
 from kbert.data.text_ops import GraphTokenizer  # noqa: E402
 
 pytestmark = once
@@ -97,12 +98,28 @@ def test_plain_ascii_texts(tokenizers):
 
 def test_every_character_of_the_basic_plane_as_a_text_of_its_own(tokenizers):
     eager, _, graph = tokenizers
-    pattern = plain_text_pattern(eager.lowercase, eager.strip_accents, eager.split_chinese, True)
+    pattern = f"[{plain_characters(eager.lowercase, eager.strip_accents, eager.split_chinese)}]*"
     texts = [f"a{chr(code_point)}zςs" for code_point in range(0x10000) if not 0xD800 <= code_point < 0xE000]
     num_plain = tf.reduce_sum(tf.cast(tf.strings.regex_full_match(texts, pattern), tf.int32))
-    assert num_plain > (40_000 if eager.split_chinese else 15_000)  # The quick way is worth having.
+    assert num_plain > (40_000 if eager.split_chinese else 14_000)  # The quick way is worth having.
     found = tf.data.Dataset.from_tensor_slices(texts).batch(4096).map(graph.tokenize)
     assert [row for batch in found for row in batch.to_list()] == eager.encode_batch(texts)
+
+
+def test_long_words_are_counted_in_characters():
+    eager, in_graph, graph = _plain()
+    words = [letter * count for letter in ("a", "é", "ß", "①", "학", "\u0e01") for count in (33, 34, 100, 101)]
+    texts = [*words, *(f"the {word} cat" for word in words), "中" * 300]
+    assert_equal(eager, in_graph, texts)
+    assert graph.tokenize(tf.constant(texts)).to_list() == eager.encode_batch(texts)
+    assert sum(len(row) > 2 for row in eager.encode_batch(words)) == 13  # Four letters up to 100; 학 is three.
+
+
+def test_bytes_that_are_not_utf8_are_left_out():
+    eager, _, graph = _plain()
+    texts = [b"the \xff cat", b"caf\xc3\xa9\xe2\x82 [MASK]\xff", b"\xffun\0aff\xc3able", b"\xff", b"the cat"]
+    kept = [text.decode(errors="ignore") for text in texts]
+    assert graph.tokenize(tf.constant(texts)).to_list() == eager.encode_batch(kept)
 
 
 @hypothesis.settings(max_examples=60, deadline=None, derandomize=True)
@@ -110,6 +127,12 @@ def test_every_character_of_the_basic_plane_as_a_text_of_its_own(tokenizers):
 def test_any_texts(texts):
     eager, in_graph, _ = _plain()
     assert_equal(eager, in_graph, texts)
+    assert _tokenize()(tf.constant(texts)).to_list() == eager.encode_batch(texts)
+
+
+@functools.cache
+def _tokenize():
+    return tf.function(_plain()[2].tokenize, input_signature=[tf.TensorSpec([None], tf.string)])
 
 
 _made = []
@@ -149,7 +172,10 @@ def test_no_room_is_refused():
 
 
 def test_the_graph_holds_core_ops_and_one_other():
-    operations = {operation.type for operation in _plain()[1].get_concrete_function().graph.get_operations()}
+    graphs = [function.get_concrete_function().graph.as_graph_def() for function in (_plain()[1], _tokenize())]
+    bodies = [body for graph in graphs for body in (graph.node, *(each.node_def for each in graph.library.function))]
+    operations = {node.op for body in bodies for node in body}
+    assert {"StatelessIf", "StaticRegexFullMatch"} <= operations
     assert operations - set(dir(tf.raw_ops)) - {"Const"} == {"FastWordpieceTokenizeWithOffsets"}
     assert not {name for name in operations if "HashTable" in name or "Lookup" in name}
 

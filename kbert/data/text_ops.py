@@ -3,20 +3,20 @@
 import tensorflow as tf
 import tensorflow_text
 
-from kbert.data.plain_text import plain_text_pattern
-from kbert.text.code_points import BLANK, ITSELF, PAGE_BITS, code_point_table
-from kbert.text.vocabulary import SPECIAL_TOKENS
+from kbert.data.normal_form_ops import GraphNormalizer, encode_rows
+from kbert.data.plain_text import odd_text_pattern, plain_characters
+from kbert.text.code_points import BLANK
 
-_LONGEST = max(map(len, SPECIAL_TOKENS))
+_MARK = "\0"  # Round what is to be normalised. BERT drops this character.
 _NO_LIMIT = 2**30  # Bytes; the limit in characters is checked here.
 
 
 class GraphTokenizer(tf.Module):
     """Split a tensor of strings into WordPiece tokens, with core TensorFlow ops and `FastWordpieceTokenizer`.
 
-    A text of plain characters, such as ASCII, is lower-cased and given to the op as it is. Any other is decoded to code
-    points; each is looked up in a constant table, encoded again, split at blanks, and each word comes apart into its
-    longest pieces. No lookup table that needs initialising. Bytes that are not UTF-8 are left out.
+    A text of plain characters, such as ASCII, is lower-cased and given to the op as it is; so is one whose few other
+    characters have been put into their normal form. Any other is put into it as a whole and split at blanks, and each
+    word comes apart into its longest pieces. Bytes that are not UTF-8 are left out.
 
     Args:
         tokenizer: `WordPieceTokenizer`, whose vocabulary and settings it takes.
@@ -35,11 +35,12 @@ class GraphTokenizer(tf.Module):
         self.special_token_ids = tokenizer.special_token_ids
         self.special_tokens_in_text = tokenizer.special_tokens_in_text
         self.max_word_length = tokenizer.max_word_length
-        self._table = code_point_table(tokenizer.lowercase, tokenizer.strip_accents, tokenizer.split_chinese)
         self.lowercase = tokenizer.lowercase
-        self._plain_pattern = plain_text_pattern(
-            tokenizer.lowercase, tokenizer.strip_accents, tokenizer.split_chinese, tokenizer.special_tokens_in_text
-        )
+        rules = tokenizer.lowercase, tokenizer.strip_accents, tokenizer.split_chinese
+        self._normalizer = GraphNormalizer(*rules)
+        plain = plain_characters(*rules)
+        self._plain_text, self._other_characters = f"[{plain}]*", f"[^{plain}]+"
+        self._odd_text = odd_text_pattern(tokenizer.max_word_length, tokenizer.special_tokens_in_text)
         self._wordpiece, self._wordpiece_of_text = (
             tensorflow_text.FastWordpieceTokenizer(
                 tokenizer.vocabulary,
@@ -60,8 +61,14 @@ class GraphTokenizer(tf.Module):
         Returns:
             int32 ragged `[B, (tokens)]`.
         """
-        is_plain = tf.strings.regex_full_match(texts, self._plain_pattern)
-        return self._each_its_way(texts, is_plain, self._plain_pieces, lambda others: [self._pieces(others)[0]])[0]
+        repaired, is_plain = self._repair(texts)
+
+        def mixed():
+            plain, other = tf.where(is_plain)[:, 0], tf.where(~is_plain)[:, 0]
+            pieces = self._plain_pieces(tf.gather(repaired, plain)), self._pieces(tf.gather(texts, other))[0]
+            return tf.gather(tf.concat(pieces, 0), tf.argsort(tf.concat([plain, other], 0)))
+
+        return tf.cond(tf.reduce_all(is_plain), lambda: self._plain_pieces(repaired), mixed)
 
     def tokenize_with_offsets(self, texts):
         """Return the token ids of each text and where each token stands in it, in characters.
@@ -72,7 +79,7 @@ class GraphTokenizer(tf.Module):
         Returns:
             Three int32 ragged `[B, (tokens)]`: token ids, starts, ends (exclusive).
         """
-        is_plain = tf.strings.regex_full_match(texts, self._plain_pattern)
+        is_plain = self._is_plain(texts)
         is_plain &= tf.strings.length(texts) == tf.strings.length(texts, "UTF8_CHAR")  # The op counts bytes.
         return self._each_its_way(texts, is_plain, self._plain_pieces_with_offsets, self._pieces_with_offsets)
 
@@ -135,6 +142,26 @@ class GraphTokenizer(tf.Module):
             "padding_mask": tf.ones_like(token_ids).to_tensor(),
         }
 
+    def _is_plain(self, texts):
+        return self._matches(texts, self._plain_text) & ~self._matches(texts, self._odd_text)
+
+    def _repair(self, texts):
+        """Return the texts, with the normal form of what is not plain in them, and which are plain now."""
+        is_odd, is_plain = self._matches(texts, self._odd_text), self._matches(texts, self._plain_text)
+        which = tf.where(~is_odd & ~is_plain)
+        marked = tf.strings.regex_replace(tf.gather_nd(texts, which), self._other_characters, r"\0".join([_MARK] * 2))
+        segments = tf.strings.split(marked, _MARK)
+        others = tf.where(~self._matches(segments.values, self._plain_text))
+        normal = self._normalizer.encode(tf.gather_nd(segments.values, others))
+        segments = segments.with_values(tf.tensor_scatter_nd_update(segments.values, others, normal))
+        repaired = tf.strings.reduce_join(segments, axis=-1)
+        is_plain = tf.tensor_scatter_nd_update(is_plain & ~is_odd, which, self._is_plain(repaired))
+        return tf.tensor_scatter_nd_update(texts, which, repaired), is_plain
+
+    @staticmethod
+    def _matches(texts, pattern):
+        return tf.strings.regex_full_match(texts, pattern)
+
     def _each_its_way(self, texts, is_plain, plain_way, other_way):
         """Return the ragged tensors that `plain_way` gives of plain texts and `other_way` of the others."""
         plain, other = tf.where(is_plain)[:, 0], tf.where(~is_plain)[:, 0]
@@ -143,14 +170,14 @@ class GraphTokenizer(tf.Module):
         return [tf.gather(tf.concat(pair, 0), order) for pair in parts]
 
     def _plain_pieces(self, texts):
-        return [self._wordpiece_of_text.tokenize(self._lower(texts))]
+        return self._wordpiece_of_text.tokenize(self._lower(texts))
 
     def _plain_pieces_with_offsets(self, texts):
         token_ids, starts, ends = self._wordpiece_of_text.tokenize_with_offsets(self._lower(texts))
         return [token_ids, tf.cast(starts, tf.int32), tf.cast(ends, tf.int32)]
 
     def _lower(self, texts):
-        return tf.strings.lower(texts, "utf-8") if self.lowercase else texts
+        return tf.strings.lower(texts) if self.lowercase else texts
 
     def _pieces_with_offsets(self, texts):
         token_ids, (starts, ends), word_of_token, found = self._pieces(texts)
@@ -173,9 +200,8 @@ class GraphTokenizer(tf.Module):
         ]
 
     def _pieces(self, texts):
-        parts, origins, splits, first_character = self._normalize(texts)
-        lines = tf.strings.unicode_encode(tf.RaggedTensor.from_row_splits(parts, splits, validate=False), "UTF-8")
-        words = tf.strings.split(lines)  # [B, (words)]
+        parts, origins, splits, first_character = self._normalizer.code_points(texts, self.special_tokens_in_text)
+        words = tf.strings.split(encode_rows(parts, splits))  # [B, (words)]
         before = tf.concat([[BLANK], parts[:-1]], 0)
         is_first = (parts != BLANK) & ((before == BLANK) | self._opens_row(origins, first_character))
         first_parts = tf.cast(tf.where(is_first)[:, 0], tf.int32)  # One a word.
@@ -189,47 +215,6 @@ class GraphTokenizer(tf.Module):
     def _pieces_of_words(self, words, first_parts, origins):
         """Return the token ids of each word and their bytes in it, ragged `[words, (tokens)]`."""
         return self._wordpiece.tokenize_with_offsets(self._without_long_words(words.values))
-
-    def _normalize(self, texts):
-        """Return the code points of the texts in BERT's normal form, and of which character each is a part."""
-        decoded = tf.strings.unicode_decode(texts, "UTF-8", errors="ignore")
-        characters = decoded.values
-        rows = tf.gather(self._table.pages, tf.bitwise.right_shift(characters, PAGE_BITS))
-        patterns = tf.gather_nd(self._table.patterns, tf.stack([rows, characters & ((1 << PAGE_BITS) - 1)], 1))
-        if self.special_tokens_in_text:
-            patterns = self._keep_special_tokens(decoded, patterns)
-        starts = tf.gather(self._table.starts, patterns)
-        counts = tf.gather(self._table.starts, patterns + 1) - starts
-        totals = tf.cumsum(counts)
-        origins = tf.repeat(tf.range(tf.size(characters)), counts)
-        places = tf.range(tf.size(origins)) + tf.gather(starts - (totals - counts), origins)
-        parts = tf.gather(self._table.replacements, places)
-        parts = tf.where(parts == ITSELF, tf.gather(characters, origins), parts)
-        splits = tf.gather(tf.concat([[0], totals], 0), decoded.row_splits)
-        return parts, origins, tf.cast(splits, tf.int64), tf.cast(decoded.row_starts(), tf.int32)
-
-    def _keep_special_tokens(self, decoded, patterns):
-        """Make "[MASK]" and the others, as written, words of their own."""
-        characters, row_of = decoded.values, decoded.value_rowids()
-        letters = tf.constant([[ord(letter) for letter in token.ljust(_LONGEST)] for token in SPECIAL_TOKENS])
-        lengths = tf.constant([len(token) for token in SPECIAL_TOKENS])
-        brackets = tf.cast(tf.where(characters == ord("["))[:, 0], tf.int32)
-        window = brackets[:, None] + tf.range(_LONGEST)  # [brackets, letters]
-        inside = tf.minimum(window, tf.size(characters) - 1)
-        in_text = (window == inside) & (tf.gather(row_of, inside) == tf.gather(row_of, brackets)[:, None])
-        found = tf.where(in_text, tf.gather(characters, inside), 0)
-        is_same = (found[:, None] == letters) | (letters == ord(" "))  # [brackets, tokens, letters]
-        which = tf.where(tf.reduce_all(is_same, 2))  # [found, 2]: a bracket and its token
-        window, length = tf.gather(window, which[:, 0]), tf.gather(lengths, which[:, 1])[:, None]
-        opening, whole, closing = (
-            self._table.pattern_id(pattern) for pattern in ((BLANK, ITSELF), (ITSELF,), (ITSELF, BLANK))
-        )
-        place = tf.range(_LONGEST)
-        updates = tf.where(place == 0, opening, tf.where(place == length - 1, closing, whole))  # [found, letters]
-        is_letter = place < length
-        return tf.tensor_scatter_nd_update(
-            patterns, tf.boolean_mask(window, is_letter)[:, None], tf.boolean_mask(updates, is_letter)
-        )
 
     def _without_long_words(self, words):
         # Bytes are quickly counted and no fewer than characters. Only a special token starts with "[" and goes on.
