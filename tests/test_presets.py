@@ -10,7 +10,19 @@ from hugging_face_models import ask_hugging_face, random_inputs
 
 from kbert.convert import find_checkpoint, load
 from kbert.convert.sources import PRESETS_PATH
+from kbert.inference import FillMask
 
+QUESTIONS = {
+    "kbert-small-en": {
+        "He opened the door and walked into the [MASK].": "room",
+        "She opened the [MASK] to let in some fresh air.": "window",
+    },
+    "kbert-small-ko": {
+        "나는 [MASK]에 가서 공부를 했다.": "학교",
+        "겨울에는 [MASK]이 많이 내린다.": "눈",
+        "그는 축구 [MASK]이다.": "선수",
+    },
+}
 PRESETS = sorted(path.name for path in PRESETS_PATH.iterdir() if path.is_dir())
 
 
@@ -40,3 +52,10 @@ def test_its_tokenizer_is_the_one_transformers_opens(checkpoint):
     text = "Zoë's CAFÉ [MASK] unaffable 中文 학교에, naïve 3.14!"
     assert checkpoint.tokenizer.encode(text) == theirs(text, add_special_tokens=False)["input_ids"]
     assert json.loads((folder / "config.json").read_text())["vocab_size"] == len(theirs)
+
+
+def test_everyday_questions_have_a_fitting_word_among_five_answers(checkpoint):
+    fill_mask = FillMask(checkpoint)
+    for text, word in QUESTIONS[checkpoint.source].items():
+        (slot,) = fill_mask(text, top_k=5)
+        assert word in [candidate.word for candidate in slot.candidates], (text, slot.candidates)
