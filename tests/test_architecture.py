@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "kbert.serving": set(),
     "kbert.export": {
         "kbert.text", "kbert.models", "kbert.convert", "kbert.inference", "kbert.data", "kbert.serving",
+        "kbert.tasks",
     },
     "kbert.quiet_start": set(),
     "kbert.cli": {

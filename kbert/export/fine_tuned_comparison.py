@@ -9,6 +9,7 @@ import numpy as np
 
 from kbert.inference.rows import batch_rows, softmax
 from kbert.inference.slots import BATCH_SIZE
+from kbert.tasks.spans import NUM_BEST
 
 
 def compare_classify(answers, model, source, firsts, seconds=None):
@@ -63,6 +64,42 @@ def compare_tag(answers, model, source, texts):
             found["probabilities"] - expected.max(-1),
         ]
     return _largest(differences)
+
+
+def compare_answer(answers, answer, questions, contexts):
+    """Compare with an `Answer`: the words, their place, and both scores in proportion to the larger if above 1.
+
+    The span must be among the best ones and have the score of the very best. An empty question, which `Answer` refuses,
+    must have an answer.
+    """
+    pairs = [(_decode(question), _decode(context)) for question, context in zip(questions, contexts, strict=True)]
+    if any(len(values) != len(pairs) for values in answers.values()) or not np.isfinite(answers["score"]).all():
+        return math.inf
+    kept = [index for index, (question, _) in enumerate(pairs) if question.strip()]
+    asked = list(zip(*(pairs[index] for index in kept), strict=True))
+    # No answer comes first at this threshold, whatever its score.
+    expected = answer(*asked, top_k=NUM_BEST, may_be_absent=True, null_threshold=-math.inf) if asked else []
+    differences = [
+        _compare_span({name: values[index] for name, values in answers.items()}, spans, pairs[index][1])
+        for index, spans in zip(kept, expected, strict=True)
+    ]
+    return _largest(differences)
+
+
+def _compare_span(found, spans, context):
+    absent, *spans = spans
+    if not spans:  # A context of blanks.
+        spans = [absent]
+    place = int(found["start"]), int(found["end"])
+    scores = {(span.start, span.end): span.score for span in spans}
+    if place not in scores or _decode(found["text"]) != context[slice(*place)]:
+        return [math.inf]
+    pairs = [
+        (found["no_answer_score"], absent.score),
+        (found["score"], scores[place]),
+        (found["score"], spans[0].score),
+    ]
+    return [(one - other) / max(1.0, abs(other)) for one, other in pairs]
 
 
 def _read(source, texts, *names):

@@ -18,8 +18,9 @@ def export_saved_model(source, folder, top_k=DEFAULT_TOP_K):
     """Write a model as the next numbered version of a SavedModel that TensorFlow Serving loads.
 
     The SavedModel takes strings: tokenizer and vocabulary are inside. Its signatures are `fill_mask` and
-    `sentence_pair`, as far as the checkpoint has the heads; `classify` and `classify_pair` of a `BertClassifier`;
-    `tag` of a `BertTagger`; and of each `embed`, `embed_pair` and `token_ids`. `serving_default` is the first of them.
+    `sentence_pair`, as far as the checkpoint has the heads; `classify` and `classify_pair` of a `BertClassifier`; `tag`
+    of a `BertTagger`; `answer` of a `BertSpanFinder`; and of each `embed`, `embed_pair` and `token_ids`.
+    `serving_default` is the first of them.
     Number and length of the texts are free. It is loaded again and compared with `kbert.inference` before it gets its
     number; see `kbert.export.check`. On JAX and PyTorch a child process with TensorFlow does the work.
 

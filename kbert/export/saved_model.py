@@ -44,7 +44,8 @@ def write_saved_model(checkpoint, folder, top_k):
         main = next(iter(functions.values()))
         tf.saved_model.save(module, str(path), functions | {"serving_default": main})
         check_saved_model(path, checkpoint)
-        texts = {"text": ["Where is the [MASK]?"], "text_pair": ["Here it is."]}
+        first, second = ["Where is the [MASK]?"], ["Here it is."]
+        texts = {"text": first, "text_pair": second, "question": first, "context": second}
         requests = [
             (name, {spec.name: texts[spec.name] for spec in inputs})
             for name, (_, inputs) in signatures.items()
