@@ -50,8 +50,8 @@ def exported_finder(tmp_path_factory):
 @pytest.mark.parametrize("longest", [7, 40, 300, 512])
 def test_windows_are_those_of_the_tasks(longest):
     sizes = [(q, n) for q in (0, 1, 5, 80) for n in (0, 1, longest - 9, longest, 2 * longest + 13, 700) if n >= 0]
-    cut = [min(q, 64, (longest - 3) // 2) for q, _ in sizes]
-    windows = cut_windows(tf.constant(cut), tf.constant([n for _, n in sizes]), longest)
+    place = [min(q, 64, (longest - 3) // 2) + 2 for q, _ in sizes]
+    windows = cut_windows(tf.constant(place), tf.constant([n for _, n in sizes]), longest)
     best = find_best_places(windows, tf.reduce_max(windows.length), longest).numpy()
     rows = zip(*(values.numpy() for values in windows), best, strict=True)
     for index, (q, n) in enumerate(sizes):

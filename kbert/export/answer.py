@@ -41,23 +41,19 @@ class AnswerGraph:
         num_texts = tf.size(context)
         questions = self.tokenizer.tokenize(question)[:, : self.longest_question]
         token_ids, *offsets = self.tokenizer.tokenize_with_offsets(context)
-        lengths = [tf.cast(part.row_lengths(), tf.int32) for part in (questions, token_ids)]
-        windows = cut_windows(*lengths, self.longest)
-        text_start = tf.cast(token_ids.row_starts(), tf.int32)  # The first token of each text among all tokens.
+        place = 2 + tf.cast(questions.row_lengths(), tf.int32)  # Behind [CLS] question [SEP].
+        windows = cut_windows(place, tf.cast(token_ids.row_lengths(), tf.int32), self.longest)
 
         def answer(start, end):
             here = windows.part(start, end)
-            first = tf.gather(text_start, here.text) + here.first
-            tokens = tf.ragged.range(first, first + here.length)
-            tokens = tokens.with_values(tf.gather(token_ids.values, tokens.values))
-            of_best, of_all, no_answer = self._ask(tf.gather(questions, here.text), tokens, here)
+            of_best, of_all, no_answer = self._ask(tf.gather(questions, here.text), here.gather(token_ids), here)
             return *of_best, *of_all, no_answer
 
         kinds = [tf.TensorSpec([None], kind) for kind in (*[tf.float32, tf.int32, tf.int32] * 2, tf.float32)]
-        *spans, no_answer = answer_in_chunks(tf.size(windows.text), answer, kinds)
+        *spans, no_answer = answer_in_chunks(tf.size(windows.text), answer, kinds, windows.rows_at_once())
         best = best_spans_of_texts(spans[:3], spans[3:], windows.first, windows.text, num_texts)
         no_answer = tf.math.unsorted_segment_min(no_answer, windows.text, num_texts)
-        return self._describe(context, text_start, offsets, best, no_answer)
+        return self._describe(context, offsets, best, no_answer)
 
     def _ask(self, questions, tokens, windows):
         """Return the best spans of windows, and the score of no answer `[rows]`."""
@@ -71,9 +67,10 @@ class AnswerGraph:
         return *best_spans_of_windows(starts, ends, windows.length, may_start), no_answer
 
     @staticmethod
-    def _describe(context, text_start, offsets, best, no_answer):
+    def _describe(context, offsets, best, no_answer):
         score, first, last = best
         found = score > NO_SCORE
+        text_start = tf.cast(offsets[0].row_starts(), tf.int32)  # The first token of each text among all tokens.
         starts, ends = (tf.concat([part.values, [0]], 0) for part in offsets)  # One more, for no tokens at all.
         start, end = (
             tf.where(found, tf.gather(part, tf.where(found, text_start + token, 0)), 0)

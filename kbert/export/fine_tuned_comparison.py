@@ -40,22 +40,21 @@ def compare_classify(answers, model, source, firsts, seconds=None):
     return _largest(differences)
 
 
-def compare_tag(answers, model, source, texts):
-    """Compare with a `BertTagger`: tokens, offsets, and the probability that each label has there."""
-    tokenizer = source.tokenizer
-    names = {name: index for index, name in enumerate(model.label_names)}
+def compare_tag(answers, tag, texts):
+    """Compare with a `Tag`: tokens, offsets, and the probability that each label has there."""
+    if len(answers["num_tokens"]) != len(texts):
+        return math.inf
+    names = {name: index for index, name in enumerate(tag.label_names)}
     differences = []
-    for index, (packed, outputs) in enumerate(_read(source, [(text,) for text in texts], "logits")):
-        count = len(packed.token_ids) - 2
+    for index, (token_ids, offsets, expected) in enumerate(tag.read_pieces([_decode(text) for text in texts])):
+        count = len(token_ids)
         found = {name: values[index, :count] for name, values in answers.items() if name != "num_tokens"}
-        expected = softmax(outputs["logits"][1 : count + 1])
-        tokens = [tokenizer.id_to_token(token_id) for token_id in packed.token_ids[1:-1]]
-        offsets = list(zip(found["starts"], found["ends"], strict=True))
+        tokens = [tag.source.tokenizer.id_to_token(int(token_id)) for token_id in token_ids]
         labels = [names.get(_decode(label), -1) for label in found["labels"]]
         if (
             answers["num_tokens"][index] != count
             or [_decode(token) for token in found["tokens"]] != tokens
-            or offsets != packed.offsets[1:-1]
+            or not np.array_equal(np.stack([found["starts"], found["ends"]], 1), offsets)
             or -1 in labels
         ):
             return math.inf

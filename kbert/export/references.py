@@ -2,7 +2,7 @@
 
 from kbert.export.comparison import compare_embed, compare_fill_mask, compare_sentence_pair
 from kbert.export.fine_tuned_comparison import compare_answer, compare_classify, compare_tag
-from kbert.inference import Answer, EmbedText, FillMask, SentencePair
+from kbert.inference import Answer, EmbedText, FillMask, SentencePair, Tag
 from kbert.inference.source import Source
 from kbert.models import BertClassifier, BertPretrainer, BertSpanFinder, BertTagger
 
@@ -38,7 +38,8 @@ def _head_references(checkpoint, source):
         for name, inputs in (("classify", ONE), ("classify_pair", TWO)):
             references[name] = inputs, lambda answers, *texts: compare_classify(answers, model, source, *texts)
     elif isinstance(model, BertTagger):
-        references["tag"] = ONE, lambda answers, *texts: compare_tag(answers, model, source, *texts)
+        tag = Tag(*asked, label_names=model.label_names)
+        references["tag"] = ONE, lambda answers, *texts: compare_tag(answers, tag, *texts)
     elif isinstance(model, BertSpanFinder):
         find = Answer(*asked)
         references["answer"] = QUESTION, lambda answers, *texts: compare_answer(answers, find, *texts)

@@ -4,6 +4,7 @@ import typing
 
 import tensorflow as tf
 
+from kbert.export.chunks import rows_that_fit
 from kbert.tasks.windows import DEFAULT_STRIDE
 
 
@@ -28,19 +29,28 @@ class Windows(typing.NamedTuple):
         """Return the windows from `start` to `end`."""
         return Windows(*(values[start:end] for values in self))
 
+    def rows_at_once(self):
+        """Return how many to read at once, int32 `[]`."""
+        return rows_that_fit(tf.reduce_max(tf.concat([[0], self.place + self.length + 1], 0)))
 
-def cut_windows(question_lengths, lengths, longest):
-    """Cut texts into windows, each behind its question.
+    def gather(self, ragged):
+        """Return the part that each window shows: of ragged `[B, (tokens)]`, ragged `[rows, (tokens)]`."""
+        first = tf.gather(tf.cast(ragged.row_starts(), tf.int32), self.text) + self.first
+        tokens = tf.ragged.range(first, first + self.length)
+        return tokens.with_values(tf.gather(ragged.values, tokens.values))
+
+
+def cut_windows(place, lengths, longest):
+    """Cut texts into windows.
 
     Args:
-        question_lengths: int32 `[B]`, tokens of each question.
+        place: int32 `[B]`, tokens of a row before those of each text: [CLS], or [CLS] question [SEP].
         lengths: int32 `[B]`, tokens of each text.
         longest: int, tokens of a row.
 
     Returns:
         `Windows`, those of each text one after the other; one for a text that fits.
     """
-    place = question_lengths + 2  # Behind [CLS] question [SEP].
     room, step = _room_and_step(place, longest)
     num_windows = -(-tf.maximum(1, lengths - room + step) // step)
     text = tf.repeat(tf.range(tf.size(lengths)), num_windows)
