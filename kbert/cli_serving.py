@@ -12,6 +12,12 @@ def add_serving(commands, add):
     command.add_argument("model", help="preset or folder")
     command.add_argument("output", help="folder of the versions; the SavedModel is OUTPUT/1, the next one OUTPUT/2")
     command.add_argument("--top-k", type=int, default=10, help="words a mask (default: 10)")
+    command.add_argument(
+        "--weights",
+        default="float32",
+        choices=("float32", "float16", "int8"),
+        help="how the files hold the weights; the server computes in float32 (default: float32)",
+    )
 
     command = add(commands, "serve", _serve, "answer TensorFlow Serving's REST requests on this machine")
     command.add_argument("folder", help="folder of the versions, as `kbert export` writes them; the highest is served")
@@ -24,7 +30,7 @@ def _export(arguments):
     load_keras()
     from kbert.export import export_saved_model
 
-    print(export_saved_model(arguments.model, arguments.output, arguments.top_k))
+    print(export_saved_model(arguments.model, arguments.output, arguments.top_k, arguments.weights))
 
 
 def _serve(arguments):
