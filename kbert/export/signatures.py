@@ -31,18 +31,33 @@ def find_signatures(checkpoint, top_k):
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     if not 1 <= top_k <= tokenizer.vocabulary_size:
         raise ValueError(f"`top_k` must be between 1 and {tokenizer.vocabulary_size}. Received: top_k={top_k}.")
+    token_ids = token_ids_signature(checkpoint)
     if isinstance(model, BertPretrainer):
         signatures = _pretraining_signatures(checkpoint, top_k)
-        token_ids = _pretraining_outputs(model, checkpoint.missing_parts)
-    elif isinstance(model, BertClassifier | BertTagger | BertSpanFinder):
-        signatures, token_ids = _task_signatures(model, tokenizer), _task_outputs(model)
     else:
-        raise ValueError(
-            "A model to export must be a BertPretrainer, BertClassifier, BertTagger or BertSpanFinder. "
-            f"Received: {type(model).__name__}."
-        )
+        signatures = _task_signatures(model, tokenizer)
     embed = embed_graph(model, tokenizer)
     return signatures | {"embed": (embed, [TEXT]), "embed_pair": (embed, [TEXT, TEXT_PAIR]), "token_ids": token_ids}
+
+
+def token_ids_signature(checkpoint):
+    """Return the signature that takes the model's own inputs: (function, list of `tf.TensorSpec`).
+
+    Args:
+        checkpoint: `kbert.convert.Checkpoint`.
+
+    Raises:
+        ValueError: the model is of a kind that has no signatures.
+    """
+    model = checkpoint.model
+    if isinstance(model, BertPretrainer):
+        return _pretraining_outputs(model, checkpoint.missing_parts)
+    if isinstance(model, BertClassifier | BertTagger | BertSpanFinder):
+        return _task_outputs(model)
+    raise ValueError(
+        "A model to export must be a BertPretrainer, BertClassifier, BertTagger or BertSpanFinder. "
+        f"Received: {type(model).__name__}."
+    )
 
 
 def _pretraining_signatures(checkpoint, top_k):
