@@ -38,7 +38,7 @@ def main(argv=None):
     with one_line_errors():
         texts = hostile_texts(settings.count)
         if settings.texts:
-            texts = _masked_lines(settings.texts, settings.count) + texts
+            texts = masked_lines(settings.texts, settings.count) + texts
         checkpoint = load(settings.checkpoint, dtype="float32")
         client = open_client(settings.url)
         largest = 0.0
@@ -60,7 +60,7 @@ WRONG_REQUESTS = (
 )
 
 
-def _masked_lines(path, count):
+def masked_lines(path, count):
     """Return texts of `count` lines spread over a file, each with one word of its own masked."""
     lines = [line for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
     masked = []
