@@ -17,9 +17,10 @@ def main(argv=None):
     )
     parser.add_argument("url", help="http://HOST:8501/v1/models/NAME, or grpc://HOST:8500/NAME")
     parser.add_argument("signature", choices=sorted(_PRINTERS), help="the question")
-    parser.add_argument("text", nargs="+", help="one text, or two for sentence_pair and embed_pair")
+    parser.add_argument("text", nargs="+", help="one text, or the two of a pair; for answer a question and a context")
     arguments = parser.parse_args(argv)
-    inputs = dict(zip(("text", "text_pair"), ([text] for text in arguments.text), strict=False))
+    names = ("question", "context") if arguments.signature == "answer" else ("text", "text_pair")
+    inputs = dict(zip(names, ([text] for text in arguments.text), strict=False))
     try:
         answer = open_client(arguments.url).predict(arguments.signature, **inputs)
     except (ValueError, OSError, ImportError) as error:
@@ -42,11 +43,37 @@ def _sentence_pair(_, answer):
     yield from (f"{answer[name]:6.1%}  {name}" for name in ("follows", "random"))
 
 
+def _classify(_, answer):
+    for label, value in zip(answer["labels"], answer.get("probabilities", answer.get("values")), strict=True):
+        yield f"{value:6.1%}  {label}" if "probabilities" in answer else f"{value:8.4f}  {label}"
+
+
+def _tag(text, answer):
+    for number in range(answer["num_tokens"]):
+        part = text[answer["starts"][number] : answer["ends"][number]]
+        yield f"{answer['probabilities'][number]:6.1%}  {answer['labels'][number]}  {part}"
+
+
+def _answer(_, answer):
+    yield answer["text"]
+    yield f"characters {answer['start']} to {answer['end']}"
+    yield f"score {answer['score']:.3f}, of no answer {answer['no_answer_score']:.3f}"
+
+
 def _embed(_, answer):
     yield " ".join(f"{value:.4f}" for value in answer["mean"])
 
 
-_PRINTERS = {"fill_mask": _fill_mask, "sentence_pair": _sentence_pair, "embed": _embed, "embed_pair": _embed}
+_PRINTERS = {
+    "fill_mask": _fill_mask,
+    "sentence_pair": _sentence_pair,
+    "classify": _classify,
+    "classify_pair": _classify,
+    "tag": _tag,
+    "answer": _answer,
+    "embed": _embed,
+    "embed_pair": _embed,
+}
 
 
 if __name__ == "__main__":

@@ -8,10 +8,28 @@ from kbert.quiet_start import load_keras
 
 def add_serving(commands, add):
     """Add the commands to the parser; `add` is `kbert.cli`'s."""
-    command = add(commands, "export", _export, "write a model as a SavedModel that takes strings")
+    command = add(
+        commands, "export", _export, "write a model as a SavedModel that takes strings, or for ONNX or LiteRT"
+    )
     command.add_argument("model", help="preset or folder")
-    command.add_argument("output", help="folder of the versions; the SavedModel is OUTPUT/1, the next one OUTPUT/2")
+    command.add_argument(
+        "output",
+        help="folder of the versions; the SavedModel is OUTPUT/1, the next one OUTPUT/2. For onnx and litert a file",
+    )
+    command.add_argument(
+        "--format",
+        default="saved_model",
+        choices=("saved_model", "onnx", "litert"),
+        help="what to write; onnx and litert take token ids (default: saved_model)",
+    )
+    command.add_argument("--length", type=int, help="tokens of the row of litert (default: 128)")
     command.add_argument("--top-k", type=int, default=10, help="words a mask (default: 10)")
+    command.add_argument(
+        "--weights",
+        default="float32",
+        choices=("float32", "float16", "int8"),
+        help="how the files hold the weights; the server computes in float32 (default: float32)",
+    )
 
     command = add(commands, "serve", _serve, "answer TensorFlow Serving's REST requests on this machine")
     command.add_argument("folder", help="folder of the versions, as `kbert export` writes them; the highest is served")
@@ -22,9 +40,12 @@ def add_serving(commands, add):
 
 def _export(arguments):
     load_keras()
-    from kbert.export import export_saved_model
+    from kbert.export import export_saved_model, export_token_ids
 
-    print(export_saved_model(arguments.model, arguments.output, arguments.top_k))
+    if arguments.format != "saved_model":
+        print(export_token_ids(arguments.model, arguments.output, arguments.format, arguments.length))
+        return
+    print(export_saved_model(arguments.model, arguments.output, arguments.top_k, arguments.weights))
 
 
 def _serve(arguments):

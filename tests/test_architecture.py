@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "kbert.serving": set(),
     "kbert.export": {
         "kbert.text", "kbert.models", "kbert.convert", "kbert.inference", "kbert.data", "kbert.serving",
+        "kbert.tasks",
     },
     "kbert.quiet_start": set(),
     "kbert.cli": {
@@ -53,7 +54,7 @@ MAY_IMPORT = {
 MAY_IMPORT_TENSORFLOW = {"kbert.data", "kbert.export", "training"}
 READS_TF1_CHECKPOINTS = ROOT / "kbert" / "convert" / "google.py"
 SPEAKS_GRPC = ROOT / "kbert" / "serving" / "grpc_client.py"
-STARTS_A_CHILD = ROOT / "kbert" / "export" / "front.py"
+STARTS_A_CHILD = ROOT / "kbert" / "export" / "child.py"
 
 
 def part_of(module):

@@ -1,7 +1,5 @@
 """Exports of fine-tuned models against transformers' pipelines on the same folder."""
 
-import functools
-
 import keras
 import numpy as np
 import pytest
@@ -11,13 +9,16 @@ from test_serving_session import run
 
 from kbert.convert import Checkpoint, save_checkpoint
 from kbert.export import export_saved_model
-from kbert.inference.source import Source
+from kbert.inference import Tag
 from kbert.models import BertBackbone, BertClassifier, BertMultipleChoice, BertTagger
+from training.hostile_texts import hostile_texts
 
 transformers = pytest.importorskip("transformers")
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 from kbert.export import fine_tuned_comparison as comparison  # noqa: E402
+from kbert.export.references import find_references  # noqa: E402
+from kbert.export.saved_model import find_ops  # noqa: E402
 from kbert.export.signatures import find_signatures  # noqa: E402
 
 pytestmark = once
@@ -31,19 +32,21 @@ TEXTS = [
     "cat " * 40,
     "mat",
 ]
+LONG = ["the cats sat on a mat " * 60, "학교에 running , " * 120]
 
 
-def make(kind, **settings):
+def make(kind, config=CONFIG, **settings):
     keras.utils.set_random_seed(8)
-    model = kind(BertBackbone(CONFIG), 4, label_names=NAMES, **settings)
-    return Checkpoint(model, tiny_model.make_tokenizer(), ("mlm", "nsp"), "tiny", CONFIG)
+    model = kind(BertBackbone(config), 4, label_names=NAMES, **settings)
+    return Checkpoint(model, tiny_model.make_tokenizer(), ("mlm", "nsp"), "tiny", config)
 
 
 def pipeline(task, checkpoint, folder, **settings):
     save_checkpoint(checkpoint.model, checkpoint.tokenizer, folder)
     kind = {"text-classification": "SequenceClassification", "token-classification": "TokenClassification"}[task]
     model = getattr(transformers, f"BertFor{kind}").from_pretrained(folder)
-    tokenizer = transformers.BertTokenizerFast.from_pretrained(folder, model_max_length=CONFIG.max_sequence_length)
+    longest = checkpoint.config.max_sequence_length
+    tokenizer = transformers.BertTokenizerFast.from_pretrained(folder, model_max_length=longest)
     return transformers.pipeline(task, model=model, tokenizer=tokenizer, **settings)
 
 
@@ -58,7 +61,7 @@ def classifier():
 
 @pytest.fixture(scope="module")
 def tagger():
-    return make(BertTagger)
+    return make(BertTagger, CONFIG.replace(max_sequence_length=150))  # So that windows, 128 tokens apart, overlap.
 
 
 def test_an_exported_classifier_answers_as_transformers(classifier, tmp_path):
@@ -86,12 +89,14 @@ def test_an_exported_classifier_answers_as_transformers(classifier, tmp_path):
 
 def test_an_exported_tagger_answers_as_transformers(tagger, tmp_path):
     path = export_saved_model(tagger, tmp_path / "out")
-    found = run(path, [("tag", {"text": [*TEXTS, ""]})])
-    (answers,) = found["answers"]
-    assert answers["num_tokens"][-1] == 0 and answers["num_tokens"][4] == CONFIG.max_sequence_length - 2
+    texts = [*TEXTS, "", *LONG, *hostile_texts(60)]
+    found = run(path, [("tag", {"text": texts}), ("tag", {"text": []})])
+    answers, none = found["answers"]
+    assert comparison.compare_tag(answers, Tag(tagger), texts) < 1e-5
+    assert answers["num_tokens"][6:9].tolist() == [0, 420, 480] and none["tokens"].shape == (0, 0)
+    assert find_ops(path) - found["ops"] == {"FastWordpieceTokenizeWithOffsets"}
     theirs = pipeline("token-classification", tagger, tmp_path / "bert", ignore_labels=[], aggregation_strategy="none")
-    short = [index for index, text in enumerate(TEXTS) if len(text) < 100]  # Of longer ones it makes windows.
-    for index in short:
+    for index in range(len(TEXTS)):
         expected = theirs(TEXTS[index])
         count = answers["num_tokens"][index]
         assert count == len(expected)
@@ -128,15 +133,11 @@ def test_several_labels_and_numbers(tmp_path):
 
 
 def test_the_check_sees_every_kind_of_difference(classifier, tagger):
-    for checkpoint, name, compare in (
-        (classifier, "classify", comparison.compare_classify),
-        (tagger, "tag", comparison.compare_tag),
-    ):
-        model = checkpoint.model
-        source = Source(functools.partial(model, training=False), checkpoint.tokenizer, CONFIG.max_sequence_length)
+    for checkpoint, name in ((classifier, "classify"), (tagger, "tag")):
+        _, compare = find_references(checkpoint)[name]
         answers = find_signatures(checkpoint, 1)[name][0](tf.constant(TEXTS))
         good = {key: value.numpy() for key, value in answers.items()}
-        assert compare(good, model, source, TEXTS) < 1e-5
+        assert compare(good, TEXTS) < 1e-5
         for key, values in good.items():
             bad = values.copy()
             place = (0,) * bad.ndim
@@ -149,7 +150,7 @@ def test_the_check_sees_every_kind_of_difference(classifier, tagger):
             )
             if bad.dtype.kind == "i":
                 bad[place] += 1
-            assert compare(good | {key: bad}, model, source, TEXTS) > 1e-3, key
+            assert compare(good | {key: bad}, TEXTS) > 1e-3, key
 
 
 def test_a_model_without_signatures_is_refused():

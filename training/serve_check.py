@@ -2,8 +2,9 @@
 
     python -m training.serve_check http://127.0.0.1:8501/v1/models/kbert kbert-small-en --texts corpus.txt
 
-Puts texts of a file and hostile strings to every string signature, in batches of different sizes, and compares the
-answers with kbert.inference. grpc://HOST:PORT/NAME asks over gRPC. Ends with status 1 if an answer differs.
+Puts texts of a file and hostile strings to every signature that takes strings, in batches of different sizes, and
+compares the answers with kbert.inference. grpc://HOST:PORT/NAME asks over gRPC. Ends with status 1 if an answer
+differs.
 """
 
 import dataclasses
@@ -12,8 +13,7 @@ import pathlib
 import sys
 
 from kbert.convert import load
-from kbert.export.comparison import compare_embed, compare_fill_mask, compare_sentence_pair
-from kbert.inference import EmbedText, FillMask, SentencePair
+from kbert.export.references import find_references
 from kbert.serving.client import open_client
 from training.arguments import one_line_errors, parse, setting
 from training.hostile_texts import hostile_texts
@@ -38,12 +38,12 @@ def main(argv=None):
     with one_line_errors():
         texts = hostile_texts(settings.count)
         if settings.texts:
-            texts = _masked_lines(settings.texts, settings.count) + texts
+            texts = masked_lines(settings.texts, settings.count) + texts
         checkpoint = load(settings.checkpoint, dtype="float32")
         client = open_client(settings.url)
         largest = 0.0
-        for name, compare in _comparisons(checkpoint).items():
-            difference = _compare_in_batches(client, name, compare, texts)
+        for name, (inputs, compare) in find_references(checkpoint).items():
+            difference = _compare_in_batches(client, name, inputs, compare, texts)
             print(f"{name}: {len(texts):,} texts, largest difference {difference:.2g}", flush=True)
             largest = max(largest, difference)
         refused = _count_refusals(client)
@@ -60,7 +60,7 @@ WRONG_REQUESTS = (
 )
 
 
-def _masked_lines(path, count):
+def masked_lines(path, count):
     """Return texts of `count` lines spread over a file, each with one word of its own masked."""
     lines = [line for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
     masked = []
@@ -71,30 +71,14 @@ def _masked_lines(path, count):
     return masked
 
 
-def _comparisons(checkpoint):
-    comparisons = {}
-    if "mlm" not in checkpoint.missing_parts:
-        fill_mask = FillMask(checkpoint)
-        comparisons["fill_mask"] = lambda answer, text: compare_fill_mask(answer, fill_mask, text)
-    if not {"pooler", "nsp"} & set(checkpoint.missing_parts):
-        judge = SentencePair(checkpoint)
-        comparisons["sentence_pair"] = lambda answer, text, pair: compare_sentence_pair(answer, judge, text, pair)
-    embed = {pooling: EmbedText(checkpoint, pooling=pooling) for pooling in ("mean", "cls")}
-    return comparisons | {
-        "embed": lambda answer, text: compare_embed(answer, embed, text),
-        "embed_pair": lambda answer, text, pair: compare_embed(answer, embed, text, pair),
-    }
-
-
-def _compare_in_batches(client, name, compare, texts):
-    is_pair = name.endswith("_pair")
+def _compare_in_batches(client, name, inputs, compare, texts):
     differences, start = [], 0
     for size in itertools.cycle(BATCH_SIZES):
         batch = texts[start : start + size]
         if not batch:
             return max(differences, default=0.0)
-        asked = [batch, batch[::-1]] if is_pair else [batch]
-        answer = client.predict(name, **dict(zip(("text", "text_pair"), asked, strict=False)))
+        asked = [batch, batch[::-1]][: len(inputs)]
+        answer = client.predict(name, **dict(zip(inputs, asked, strict=True)))
         differences.append(compare(answer, *asked))
         start += size
 

@@ -1,13 +1,15 @@
-"""The child process of an export: python -m kbert.export SOURCE FOLDER TOP_K, on the TensorFlow backend."""
+"""The child process of an export: python -m kbert.export FUNCTION ARGUMENTS, a JSON list; see `kbert.export.child`."""
 
+import json
 import sys
 
-from kbert.export import export_saved_model
+from kbert.export import export_saved_model, export_token_ids
 
 if __name__ == "__main__":
-    source, folder, top_k = sys.argv[1:]
+    name, arguments = sys.argv[1:]
+    functions = {function.__name__: function for function in (export_saved_model, export_token_ids)}
     try:
-        path = export_saved_model(source, folder, int(top_k))
+        path = functions[name](*json.loads(arguments))
     except (ValueError, OSError, ImportError) as error:
         sys.exit(str(error))
     sys.stdout.write(f"{path}\n")

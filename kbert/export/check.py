@@ -5,11 +5,9 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from kbert.export.comparison import compare_embed, compare_fill_mask, compare_outputs, compare_sentence_pair
-from kbert.export.fine_tuned_comparison import compare_classify, compare_tag
-from kbert.inference import EmbedText, FillMask, SentencePair
+from kbert.export.comparison import compare_outputs
+from kbert.export.references import find_references
 from kbert.inference.masked_text import MASK
-from kbert.inference.source import Source
 
 TOLERANCE = 1e-5
 # Two numbers of texts at a time, and two lengths: a few words, and more than the model reads.
@@ -28,8 +26,12 @@ def check_saved_model(path, checkpoint):
         ValueError: an answer differs by more than `TOLERANCE`, or is no number.
     """
     loaded = tf.saved_model.load(str(path))
-    references = _references(checkpoint)
-    longest = checkpoint.model.backbone.config.max_sequence_length
+    model = checkpoint.model
+    # Called as it is: compiling it for each shape that is asked once would take longer than the answers.
+    references = find_references(
+        checkpoint, *(functools.partial(part, training=False) for part in (model, model.backbone))
+    )
+    longest = model.backbone.config.max_sequence_length
     for name, signature in loaded.signatures.items():
         if name == "serving_default":  # One of the others by a second name.
             continue
@@ -38,36 +40,18 @@ def check_saved_model(path, checkpoint):
             for batch in BATCHES:
                 asked = _example_inputs(checkpoint, sorted(inputs), batch, length)
                 answers = signature(**{key: tf.constant(value) for key, value in asked.items()})
-                difference = references[name]({key: value.numpy() for key, value in answers.items()}, **asked)
+                answers = {key: value.numpy() for key, value in answers.items()}
+                if name == "token_ids":
+                    difference = compare_outputs(answers, _model_outputs(model, answers, asked))
+                else:
+                    names, compare = references[name]
+                    difference = compare(answers, *(asked[key] for key in names))
                 if not difference <= TOLERANCE:
                     raise ValueError(
                         f"A SavedModel must give the answers of its checkpoint, within {TOLERANCE}. Received: {name} "
                         f"with a difference of {difference} at {batch} x {length} tokens. Nothing was written; see "
                         "that the weights are finite numbers."
                     )
-
-
-def _references(checkpoint):
-    """Return a function of (answers, inputs) for each signature, which returns the largest difference."""
-    model = checkpoint.model
-    # Called as it is: compiling it for each shape that is asked once would take longer than the answers.
-    asked = (checkpoint.tokenizer, model.backbone.config.max_sequence_length)
-    encode = functools.partial(model.backbone, training=False)
-    embed = {pooling: EmbedText(encode, *asked, pooling=pooling) for pooling in ("mean", "cls")}
-    source = Source(functools.partial(model, training=False), *asked)
-    fill_mask, sentence_pair = (kind(source.model, *asked) for kind in (FillMask, SentencePair))
-    return {
-        "classify": lambda answers, text: compare_classify(answers, model, source, text),
-        "classify_pair": lambda answers, text, text_pair: compare_classify(answers, model, source, text, text_pair),
-        "tag": lambda answers, text: compare_tag(answers, model, source, text),
-        "fill_mask": lambda answers, text: compare_fill_mask(answers, fill_mask, text),
-        "sentence_pair": lambda answers, text, text_pair: compare_sentence_pair(
-            answers, sentence_pair, text, text_pair
-        ),
-        "embed": lambda answers, text: compare_embed(answers, embed, text),
-        "embed_pair": lambda answers, text, text_pair: compare_embed(answers, embed, text, text_pair),
-        "token_ids": lambda answers, **inputs: compare_outputs(answers, _model_outputs(model, answers, inputs)),
-    }
 
 
 def _model_outputs(model, names, inputs):

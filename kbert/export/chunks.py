@@ -3,9 +3,23 @@
 import tensorflow as tf
 
 ROWS_AT_ONCE = 32
+# Attention keeps a number for each pair of tokens of a row, in each head.
+_PAIRS_AT_ONCE = ROWS_AT_ONCE * 128**2
 
 
-def answer_in_chunks(num_rows, answer, kinds, rows_at_once=ROWS_AT_ONCE):
+def rows_that_fit(longest):
+    """Return how many rows to read at once, so that long rows take no more memory than many short ones.
+
+    Args:
+        longest: int32 `[]`, tokens of the longest row; 0 for no rows.
+
+    Returns:
+        int32 `[]`: `ROWS_AT_ONCE`, or less for rows of more than 128 tokens.
+    """
+    return tf.clip_by_value(_PAIRS_AT_ONCE // tf.maximum(1, longest) ** 2, 1, ROWS_AT_ONCE)
+
+
+def answer_in_chunks(num_rows, answer, kinds, rows_at_once):
     """Ask for some rows after the others, and concatenate the answers.
 
     Args:
@@ -13,7 +27,7 @@ def answer_in_chunks(num_rows, answer, kinds, rows_at_once=ROWS_AT_ONCE):
         answer: function of (start, end), int32 `[]`, that returns the answers of these rows: tensors `[n, ...]`, n need
             not be the number of rows.
         kinds: list of `tf.TensorSpec`, one an answer, with None for n.
-        rows_at_once: int.
+        rows_at_once: int, or int32 `[]`.
 
     Returns:
         list of tensors.

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from kbert.data.masked_text_ops import MaskedTextTokenizer
-from kbert.export.chunks import answer_in_chunks
+from kbert.export.chunks import answer_in_chunks, rows_that_fit
 
 # Bounds the work of one text: each mask of a text that is longer than the model takes a pass of its own.
 MAX_MASKS = 64
@@ -58,7 +58,8 @@ class FillMaskGraph:
             low, high = tf.unstack(tf.searchsorted(row, tf.stack([start, end])))
             return self._rank(rows, tf.stack([row[low:high] - start, place[low:high]], 1))
 
-        probabilities, words = answer_in_chunks(tf.size(firsts), answer, self.kinds)
+        at_once = rows_that_fit(tf.reduce_max(tf.concat([[0], lengths + 2], 0)))
+        probabilities, words = answer_in_chunks(tf.size(firsts), answer, self.kinds, at_once)
 
         def by_text(values):
             rows = tf.RaggedTensor.from_value_rowids(values, text_of_mask, tf.size(text, tf.int64), validate=False)

@@ -9,6 +9,7 @@ import numpy as np
 
 from kbert.inference.rows import batch_rows, softmax
 from kbert.inference.slots import BATCH_SIZE
+from kbert.tasks.spans import NUM_BEST
 
 
 def compare_classify(answers, model, source, firsts, seconds=None):
@@ -39,22 +40,21 @@ def compare_classify(answers, model, source, firsts, seconds=None):
     return _largest(differences)
 
 
-def compare_tag(answers, model, source, texts):
-    """Compare with a `BertTagger`: tokens, offsets, and the probability that each label has there."""
-    tokenizer = source.tokenizer
-    names = {name: index for index, name in enumerate(model.label_names)}
+def compare_tag(answers, tag, texts):
+    """Compare with a `Tag`: tokens, offsets, and the probability that each label has there."""
+    if len(answers["num_tokens"]) != len(texts):
+        return math.inf
+    names = {name: index for index, name in enumerate(tag.label_names)}
     differences = []
-    for index, (packed, outputs) in enumerate(_read(source, [(text,) for text in texts], "logits")):
-        count = len(packed.token_ids) - 2
+    for index, (token_ids, offsets, expected) in enumerate(tag.read_pieces([_decode(text) for text in texts])):
+        count = len(token_ids)
         found = {name: values[index, :count] for name, values in answers.items() if name != "num_tokens"}
-        expected = softmax(outputs["logits"][1 : count + 1])
-        tokens = [tokenizer.id_to_token(token_id) for token_id in packed.token_ids[1:-1]]
-        offsets = list(zip(found["starts"], found["ends"], strict=True))
+        tokens = [tag.source.tokenizer.id_to_token(int(token_id)) for token_id in token_ids]
         labels = [names.get(_decode(label), -1) for label in found["labels"]]
         if (
             answers["num_tokens"][index] != count
             or [_decode(token) for token in found["tokens"]] != tokens
-            or offsets != packed.offsets[1:-1]
+            or not np.array_equal(np.stack([found["starts"], found["ends"]], 1), offsets)
             or -1 in labels
         ):
             return math.inf
@@ -63,6 +63,42 @@ def compare_tag(answers, model, source, texts):
             found["probabilities"] - expected.max(-1),
         ]
     return _largest(differences)
+
+
+def compare_answer(answers, answer, questions, contexts):
+    """Compare with an `Answer`: the words, their place, and both scores in proportion to the larger if above 1.
+
+    The span must be among the best ones and have the score of the very best. An empty question, which `Answer` refuses,
+    must have an answer.
+    """
+    pairs = [(_decode(question), _decode(context)) for question, context in zip(questions, contexts, strict=True)]
+    if any(len(values) != len(pairs) for values in answers.values()) or not np.isfinite(answers["score"]).all():
+        return math.inf
+    kept = [index for index, (question, _) in enumerate(pairs) if question.strip()]
+    asked = list(zip(*(pairs[index] for index in kept), strict=True))
+    # No answer comes first at this threshold, whatever its score.
+    expected = answer(*asked, top_k=NUM_BEST, may_be_absent=True, null_threshold=-math.inf) if asked else []
+    differences = [
+        _compare_span({name: values[index] for name, values in answers.items()}, spans, pairs[index][1])
+        for index, spans in zip(kept, expected, strict=True)
+    ]
+    return _largest(differences)
+
+
+def _compare_span(found, spans, context):
+    absent, *spans = spans
+    if not spans:  # A context of blanks.
+        spans = [absent]
+    place = int(found["start"]), int(found["end"])
+    scores = {(span.start, span.end): span.score for span in spans}
+    if place not in scores or _decode(found["text"]) != context[slice(*place)]:
+        return [math.inf]
+    pairs = [
+        (found["no_answer_score"], absent.score),
+        (found["score"], scores[place]),
+        (found["score"], spans[0].score),
+    ]
+    return [(one - other) / max(1.0, abs(other)) for one, other in pairs]
 
 
 def _read(source, texts, *names):

@@ -1,5 +1,6 @@
 """Write one SavedModel: signatures, check, warmup requests, and a file that says what it is."""
 
+import contextlib
 import hashlib
 import importlib.metadata
 import json
@@ -10,6 +11,7 @@ from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
 from kbert.export.check import check_saved_model
 from kbert.export.signatures import find_signatures
+from kbert.export.stored_weights import StoredWeights
 from kbert.export.versions import write_version
 from kbert.export.warmup import write_warmup_requests
 
@@ -17,13 +19,14 @@ METADATA_FILE = "assets.extra/kbert.json"
 _PACKAGES = ("keras-kbert", "keras", "tensorflow", "tensorflow-text", "tokenizers")
 
 
-def write_saved_model(checkpoint, folder, top_k):
+def write_saved_model(checkpoint, folder, top_k, weights="float32"):
     """Write a checkpoint as the next version in a folder, on the TensorFlow backend.
 
     Args:
-        checkpoint: `kbert.convert.Checkpoint` with a float32 model.
+        checkpoint: `kbert.convert.Checkpoint` with a float32 model. Its weights are rounded to what is written.
         folder: of the versions.
         top_k: int in [1, V], words a mask.
+        weights: one of `kbert.export.front.WEIGHT_FORMATS`.
 
     Returns:
         `pathlib.Path` of the version.
@@ -32,26 +35,28 @@ def write_saved_model(checkpoint, folder, top_k):
         ValueError: see `kbert.export.export_saved_model`. Nothing is written then.
     """
     signatures = find_signatures(checkpoint, top_k)
+    metadata = _describe(checkpoint, signatures, top_k) | {"weights": weights}
 
     def write(path):
         # Not `keras.export.ExportArchive`, which traces each function twice.
-        functions = {
-            name: tf.function(answer, input_signature=inputs, autograph=False).get_concrete_function()
-            for name, (answer, inputs) in signatures.items()
-        }
+        with contextlib.nullcontext() if weights == "float32" else StoredWeights(checkpoint.model, weights) as stored:
+            functions = {
+                name: tf.function(answer, input_signature=inputs, autograph=False).get_concrete_function()
+                for name, (answer, inputs) in signatures.items()
+            }
         module = tf.Module()
-        module.weights = [function.variables for function in functions.values()]
+        module.weights = [function.variables for function in functions.values()], stored and stored.used
         main = next(iter(functions.values()))
         tf.saved_model.save(module, str(path), functions | {"serving_default": main})
         check_saved_model(path, checkpoint)
-        texts = {"text": ["Where is the [MASK]?"], "text_pair": ["Here it is."]}
+        first, second = ["Where is the [MASK]?"], ["Here it is."]
+        texts = {"text": first, "text_pair": second, "question": first, "context": second}
         requests = [
             (name, {spec.name: texts[spec.name] for spec in inputs})
             for name, (_, inputs) in signatures.items()
             if inputs[0].name in texts
         ]
         write_warmup_requests(path, requests)
-        metadata = _describe(checkpoint, signatures, top_k)
         (path / METADATA_FILE).write_text(json.dumps(metadata, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
     return write_version(folder, write)

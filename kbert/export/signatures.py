@@ -2,13 +2,15 @@
 
 import tensorflow as tf
 
+from kbert.export.answer import AnswerGraph
 from kbert.export.fill_mask import FillMaskGraph
 from kbert.export.tag import TagGraph
 from kbert.export.whole_text import classify_graph, embed_graph, sentence_pair_graph
-from kbert.models import BertClassifier, BertPretrainer, BertTagger
+from kbert.models import BertClassifier, BertPretrainer, BertSpanFinder, BertTagger
 
 TEXT = tf.TensorSpec([None], tf.string, "text")
 TEXT_PAIR = tf.TensorSpec([None], tf.string, "text_pair")
+QUESTION_AND_CONTEXT = [tf.TensorSpec([None], tf.string, name) for name in ("question", "context")]
 ROW_INPUTS = [tf.TensorSpec([None, None], tf.int32, name) for name in ("token_ids", "segment_ids", "padding_mask")]
 MASK_POSITIONS = tf.TensorSpec([None, None], tf.int32, "mask_positions")
 
@@ -29,18 +31,33 @@ def find_signatures(checkpoint, top_k):
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     if not 1 <= top_k <= tokenizer.vocabulary_size:
         raise ValueError(f"`top_k` must be between 1 and {tokenizer.vocabulary_size}. Received: top_k={top_k}.")
+    token_ids = token_ids_signature(checkpoint)
     if isinstance(model, BertPretrainer):
         signatures = _pretraining_signatures(checkpoint, top_k)
-        token_ids = _pretraining_outputs(model, checkpoint.missing_parts)
-    elif isinstance(model, BertClassifier | BertTagger):
-        signatures, token_ids = _task_signatures(model, tokenizer), _task_outputs(model)
     else:
-        raise ValueError(
-            "A model to export must be a BertPretrainer, BertClassifier or BertTagger. "
-            f"Received: {type(model).__name__}."
-        )
+        signatures = _task_signatures(model, tokenizer)
     embed = embed_graph(model, tokenizer)
     return signatures | {"embed": (embed, [TEXT]), "embed_pair": (embed, [TEXT, TEXT_PAIR]), "token_ids": token_ids}
+
+
+def token_ids_signature(checkpoint):
+    """Return the signature that takes the model's own inputs: (function, list of `tf.TensorSpec`).
+
+    Args:
+        checkpoint: `kbert.convert.Checkpoint`.
+
+    Raises:
+        ValueError: the model is of a kind that has no signatures.
+    """
+    model = checkpoint.model
+    if isinstance(model, BertPretrainer):
+        return _pretraining_outputs(model, checkpoint.missing_parts)
+    if isinstance(model, BertClassifier | BertTagger | BertSpanFinder):
+        return _task_outputs(model)
+    raise ValueError(
+        "A model to export must be a BertPretrainer, BertClassifier, BertTagger or BertSpanFinder. "
+        f"Received: {type(model).__name__}."
+    )
 
 
 def _pretraining_signatures(checkpoint, top_k):
@@ -56,6 +73,8 @@ def _pretraining_signatures(checkpoint, top_k):
 def _task_signatures(model, tokenizer):
     if isinstance(model, BertTagger):
         return {"tag": (TagGraph(model, tokenizer), [TEXT])}
+    if isinstance(model, BertSpanFinder):
+        return {"answer": (AnswerGraph(model, tokenizer), QUESTION_AND_CONTEXT)}
     classify = classify_graph(model, tokenizer)
     return {"classify": (classify, [TEXT]), "classify_pair": (classify, [TEXT, TEXT_PAIR])}
 

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from kbert.data.text_ops import GraphTokenizer
-from kbert.export.chunks import answer_in_chunks
+from kbert.export.chunks import answer_in_chunks, rows_that_fit
 
 
 class WholeTextGraph:
@@ -34,16 +34,20 @@ class WholeTextGraph:
         self.outputs = outputs
 
     def __call__(self, *texts):
-        longest = self.backbone.config.max_sequence_length
+        # Texts given in different numbers are the caller's error, which must not pass as an answer to some of them.
+        texts = tf.unstack(tf.stack(texts))
+        packed = self.tokenizer.pack(*texts, max_sequence_length=self.backbone.config.max_sequence_length)
+        lengths = tf.reduce_sum(packed["padding_mask"], 1)
 
         def answer(start, end):
-            rows = self.tokenizer.pack(*(text[start:end] for text in texts), max_sequence_length=longest)
+            longest = tf.reduce_max(lengths[start:end])
+            rows = {name: value[start:end, :longest] for name, value in packed.items()}
             answers = self.answer(self.backbone(rows, training=False), rows["padding_mask"])
             return [answers[name] for name in self.outputs]
 
-        # Texts given in different numbers are the caller's error, which must not pass as an answer to some of them.
-        num_rows = tf.shape(tf.stack(texts, 1))[0]
-        return dict(zip(self.outputs, answer_in_chunks(num_rows, answer, self.outputs.values()), strict=True))
+        at_once = rows_that_fit(tf.shape(packed["padding_mask"])[1])
+        answers = answer_in_chunks(tf.size(lengths), answer, self.outputs.values(), at_once)
+        return dict(zip(self.outputs, answers, strict=True))
 
 
 def sentence_pair_graph(model, tokenizer):

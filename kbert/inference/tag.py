@@ -76,19 +76,31 @@ class Tag:
         if strategy not in STRATEGIES:
             raise ValueError(f"`strategy` must be one of {STRATEGIES}. Received: strategy={strategy!r}.")
         texts = [text] if isinstance(text, str) else list(text)
+        answers = [
+            self._spans(one, self._words(*pieces, strategy))
+            for one, pieces in zip(texts, self.read_pieces(texts), strict=True)
+        ]
+        return answers[0] if isinstance(text, str) else answers
+
+    def read_pieces(self, texts):
+        """Yield what the model says of each piece of each text.
+
+        Args:
+            texts: list of str.
+
+        Yields:
+            (token ids int32 `[n]`, offsets int32 `[n, 2]` in characters, probabilities float `[n, C]`) of a text.
+        """
         rows = []
-        for index, one in enumerate(texts):
-            windows = cut_windows(self.source.tokenizer, None, one, self.source.max_sequence_length, self.stride)
+        for index, text in enumerate(texts):
+            windows = cut_windows(self.source.tokenizer, None, text, self.source.max_sequence_length, self.stride)
             rows += [Row((window.packed,), example=index, extra=window) for window in windows]
         outputs = ask_rows(self.source, rows, "logits")
-        answers = []
-        for one, group in zip(texts, group_by_example(rows, outputs, len(texts)), strict=True):
+        for group in group_by_example(rows, outputs, len(texts)):
             windows, logits = zip(*((row.extra, output[0]) for row, output in group), strict=True)
             token_ids = join_windows(windows, [window.packed.token_ids for window in windows])
             offsets = np.concatenate([window.offsets[window.is_best] for window in windows])
-            words = self._words(token_ids, offsets, softmax(join_windows(windows, logits)), strategy)
-            answers.append(self._spans(one, words))
-        return answers[0] if isinstance(text, str) else answers
+            yield token_ids, offsets, softmax(join_windows(windows, logits))
 
     def _words(self, token_ids, offsets, probabilities, strategy):
         """Return (tag, probability, start, end) of each word, or of each piece."""

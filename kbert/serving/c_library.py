@@ -95,6 +95,13 @@ def load_wordpiece_op():
         open_library().TF_LoadLibrary(str(path).encode(), status)
 
 
+def return_freed_memory():
+    """Give back what loading a model or preparing a signature has freed: glibc would keep it for later."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:  # Other C libraries have no such function.
+        trim(ctypes.c_size_t(0))
+
+
 class CheckedStatus:
     """Context manager that gives a TF_Status and raises ValueError with its message unless it is OK."""
 

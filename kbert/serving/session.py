@@ -15,6 +15,7 @@ from kbert.serving.c_library import (
     make_tensor,
     open_library,
     read_tensor,
+    return_freed_memory,
 )
 from kbert.serving.wire import fields_by_number
 
@@ -69,6 +70,8 @@ class SavedModelSession:
             library.TF_DeleteSessionOptions(options)
             library.TF_DeleteBuffer(buffer)
         self.signatures = _read_signatures(meta_graph)
+        self._asked = set()
+        return_freed_memory()
 
     def run(self, name, inputs):
         """Run one signature.
@@ -108,6 +111,9 @@ class SavedModelSession:
             for tensor in (*tensors, *results):
                 if tensor:
                     library.TF_DeleteTensor(tensor)
+            if name not in self._asked:  # TensorFlow prepares the graph of a signature when that is first run.
+                self._asked.add(name)
+                return_freed_memory()
 
     def close(self):
         """Free the model's memory. The session cannot be used afterwards."""
