@@ -71,7 +71,7 @@ def build_tab(say, model):
                 ask = gr.Button(say("fill_mask.ask"), variant="primary", min_width=0)
             top_k = gr.Slider(1, 20, value=5, step=1, label=say("fill_mask.top_k"), buttons=[])
             has_model = model.fill_jointly is not None  # A server takes no words to choose from.
-            only = gr.Textbox(label=say("fill_mask.targets"), visible=has_model)
+            only = gr.Textbox("", label=say("fill_mask.targets"), visible=has_model)
             jointly = gr.Checkbox(False, label=say("fill_mask.jointly"), visible=has_model)
         with gr.Column(elem_classes="kb-answer"):
             shown = gr.HTML(empty_card(say("fill_mask.hint")), js_on_load=None)

@@ -80,7 +80,7 @@ def _lay_out(say, boxes, ask, colors=None):
     """
     with gr.Row(elem_classes="kb-tab"):
         with gr.Column(elem_classes="kb-question"):
-            texts = [gr.Textbox(label=say(label), lines=lines, max_lines=8) for label, lines in boxes.items()]
+            texts = [gr.Textbox("", label=say(label), lines=lines, max_lines=8) for label, lines in boxes.items()]
             button = gr.Button(say("tasks.ask"), variant="primary")
         with gr.Column(elem_classes="kb-answer"):
             marked = gr.HighlightedText(
