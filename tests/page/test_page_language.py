@@ -49,7 +49,7 @@ def test_a_korean_browser_reads_korean_until_it_chooses_english(browser, address
     for tab in tabs:
         open_tab(page, tab)
         spoken = page.locator(
-            "label > span, [data-testid=block-info], .kb-note, button:not(.kb-examples *, [role=tab])"
+            "label > span, [data-testid=block-info], .kb-note, button:not(.kb-examples *, .tab-container *)"
         )
         for words in spoken.filter(visible=True).all_inner_texts():
             assert HANGUL.search(words) or not re.search("[a-z]{2}", words), words
