@@ -53,7 +53,7 @@ def test_the_draw_has_the_shares_of_the_paper():
     for _ in range(rounds):
         drawn, hidden = draw_masks(token_ids, tokenizer, generator)
         fates.update(drawn.values())
-        places.update(drawn)
+        places.update(drawn.keys())
         strangers.update(hidden[place] for place, fate in drawn.items() if fate == "random")
         assert all(hidden[place] == token_ids[place] for place in range(len(token_ids)) if place not in drawn)
     number = 3 * rounds
