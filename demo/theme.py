@@ -143,7 +143,7 @@ button[role="tab"][aria-selected="true"]::after { background: var(--slider-color
 .kb-section { margin-top: 16px; }
 .kb-joints .kb-bars { margin: 8px 0; padding-left: 14px; border-left: 2px solid var(--border-color-primary); }
 .kb-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-.kb-table :is(tr, th, td) { border: 0 !important; }
+.kb-table, .kb-table * { border: 0 !important; }
 .kb-table :is(th, td) { text-align: left; vertical-align: top; padding: 4px 32px 4px 0 !important; }
 .kb-table td { overflow-wrap: anywhere; }
 .kb-table th { font-weight: 500; color: var(--body-text-color-subdued); white-space: nowrap; }
