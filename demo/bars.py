@@ -14,8 +14,18 @@ def bar_list(bars):
     rows = "".join(
         f'<li><span class="kb-label">{html.escape(label)}</span>'
         f'<span class="kb-track" aria-hidden="true"><span style="width:{probability:.2%}"></span></span>'
-        f'<span class="kb-percent">{_percent(probability)}</span></li>'
+        f'<span class="kb-percent">{percent(probability)}</span></li>'
         for label, probability in bars
+    )
+    return f'<ol class="kb-bars">{rows}</ol>'
+
+
+def number_list(numbers):
+    """Return a list of (label, float) as HTML."""
+    rows = "".join(
+        f'<li><span class="kb-label">{html.escape(label)}</span><span></span>'
+        f'<span class="kb-percent">{number:.3f}</span></li>'
+        for label, number in numbers
     )
     return f'<ol class="kb-bars">{rows}</ol>'
 
@@ -31,13 +41,11 @@ def marked_excerpt(text, start, end):
     return f'<p class="kb-excerpt">{html.escape(before)}{marked}{html.escape(after)}</p>'
 
 
-def window_note(text, start, end):
+def window_note(say, text, start, end):
     """Return the sentence that says a model read only the characters [start, end) of a text; "" if it read all."""
     if not (text[:start] + text[end:]).strip():
         return ""
-    return (
-        f'<p class="kb-note">Longer than the model reads: it read the {end - start:,} characters round this mask.</p>'
-    )
+    return note(say("fill_mask.window", count=end - start))
 
 
 def answer_card(*parts):
@@ -45,9 +53,9 @@ def answer_card(*parts):
     return f'<div class="kb-card" role="status">{"".join(parts)}</div>'
 
 
-def refusal_card(reason):
+def refusal_card(say, error):
     """Return the sentence that says why there is no answer."""
-    return f'<div class="kb-card kb-refusal" role="alert"><p>{html.escape(str(reason))}</p></div>'
+    return f'<div class="kb-card kb-refusal" role="alert"><p>{html.escape(say.refusal(error))}</p></div>'
 
 
 def empty_card(hint):
@@ -55,5 +63,11 @@ def empty_card(hint):
     return f'<div class="kb-card kb-empty"><p>{html.escape(hint)}</p></div>'
 
 
-def _percent(probability):
+def note(text):
+    """Return a remark in small letters."""
+    return f'<p class="kb-note">{html.escape(text)}</p>'
+
+
+def percent(probability):
+    """Return a probability as HTML that is honest about small ones."""
     return "&lt;0.1%" if 0 < probability < 0.0005 else f"{probability:.1%}"

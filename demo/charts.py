@@ -10,10 +10,11 @@ _BELOW_AND_ABOVE = [[0, "rgb(180, 83, 9)"], [0.5, "rgba(148, 163, 184, 0.15)"], 
 _CELL = 26  # Pixels a token.
 
 
-def attention_chart(tokens, attention):
+def attention_chart(say, tokens, attention):
     """Draw who looks at whom.
 
     Args:
+        say: `demo.words.Words`.
         tokens: list of str, T.
         attention: NumPy float `[T, T]`, row t is what token t looks at; nan is left empty.
     """
@@ -28,21 +29,22 @@ def attention_chart(tokens, attention):
             zmax=1,
             xgap=1,
             ygap=1,
-            customdata=[[f"{one} looks at {other}" for other in tokens] for one in tokens],
+            customdata=[[say("inside.looks_at", one=one, other=other) for other in tokens] for one in tokens],
             hovertemplate="%{customdata}: %{z:.1%}<extra></extra>",
             colorbar={"tickformat": ".0%", "thickness": 10, "outlinewidth": 0},
         )
     )
     labels = {"tickvals": places, "ticktext": tokens, "showgrid": False, "zeroline": False}
-    chart.update_xaxes(side="top", tickangle=-60, title="looks at", **labels)
-    chart.update_yaxes(autorange="reversed", title="this token", **labels)
+    chart.update_xaxes(side="top", tickangle=-60, title=say("inside.to_axis"), **labels)
+    chart.update_yaxes(autorange="reversed", title=say("inside.from_axis"), **labels)
     return _styled(chart, height=170 + _CELL * len(tokens))
 
 
-def embedding_chart(token, vectors):
+def embedding_chart(say, token, vectors):
     """Draw the rows that are added for one token, and their sum.
 
     Args:
+        say: `demo.words.Words`.
         token: str.
         vectors: dict of row name to NumPy float `[D]`, top to bottom.
     """
@@ -55,13 +57,34 @@ def embedding_chart(token, vectors):
             zmin=-largest,
             zmax=largest,
             ygap=6,
-            hovertemplate="%{y}, place %{x}: %{z:.3f}<extra></extra>",
+            hovertemplate=say("inside.vector_value") + "<extra></extra>",
             colorbar={"thickness": 10, "outlinewidth": 0},
         )
     )
-    chart.update_xaxes(title=f"place in the vector of {token}", showgrid=False, zeroline=False)
+    chart.update_xaxes(title=say("inside.vector_axis", token=token), showgrid=False, zeroline=False)
     chart.update_yaxes(autorange="reversed", showgrid=False)
     return _styled(chart, height=240)
+
+
+def line_chart(steps, lines, steps_title, is_share):
+    """Draw numbers over the updates of a training run.
+
+    Args:
+        steps: list of int.
+        lines: dict of name to list of float, one a step. The last is in the page's accent.
+        steps_title: str, under the axis.
+        is_share: bool. True = the numbers are shown as percentages.
+    """
+    chart = go.Figure()
+    for place, (name, values) in enumerate(lines.items()):
+        color = "rgb(15, 118, 110)" if place + 1 == len(lines) else "rgb(148, 163, 184)"
+        chart.add_trace(
+            go.Scatter(x=steps, y=values, name=name, mode="lines+markers", line={"color": color}, marker={"size": 4})
+        )
+    chart.update_xaxes(title=steps_title, rangemode="tozero", gridcolor="rgba(148, 163, 184, 0.25)", zeroline=False)
+    chart.update_yaxes(tickformat=".0%" if is_share else None, gridcolor="rgba(148, 163, 184, 0.25)", zeroline=False)
+    chart.update_layout(hovermode="x unified", showlegend=len(lines) > 1, legend={"orientation": "h", "y": 1.12})
+    return _styled(chart, height=280)
 
 
 def _styled(chart, height):

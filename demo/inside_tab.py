@@ -6,7 +6,8 @@ import html
 import gradio as gr
 import numpy as np
 
-from demo.bars import answer_card, refusal_card
+from demo import masking_game
+from demo.bars import answer_card, note, refusal_card
 from demo.charts import attention_chart, embedding_chart
 from demo.questions import PAGE_QUESTION, answer_to_program, check_texts
 
@@ -22,46 +23,46 @@ EXAMPLES = {
 }
 MAX_TOKENS = 64  # More would not be legible.
 AVERAGE = "average"
-BOTH, LEFT_TO_RIGHT = "in both directions (BERT)", "to the left only (a left-to-right model)"
-SUM_NOTE = (
-    "Three rows are looked up and added: one for the token, one for its segment (first or second text), one for its "
-    "position. LayerNorm of the sum is what the first block reads."
-)
-ATTENTION_NOTE = (
-    "Each row is a token and shows how it shares its attention. A left-to-right model would have the lower left half "
-    "only; here the same shares, scaled to one again."
-)
+BOTH, LEFT_TO_RIGHT = "both", "left"
 
 
-def build_tab(inspect, languages):
+def build_tab(say, model):
     """Lay out the tab inside the `gr.Blocks` being built, with the first example looked into.
 
     Args:
-        inspect: `kbert.InspectText` of at most `MAX_TOKENS` tokens, or any callable with its signature.
-        languages: keys of `EXAMPLES`.
+        say: `demo.words.Words`.
+        model: `demo.page_model.PageModel`.
     """
-    named = {name: pair for language in languages for name, pair in EXAMPLES[language].items()}
-    examples = list(named.values())
-    look = functools.lru_cache(16)(inspect)  # Another layer, head or token asks no new pass of the model.
-
-    def inside(text, text_pair):
-        check_texts(text, text_pair)
-        return look(text, text_pair if text_pair.strip() else None)
-
-    num_layers, num_heads = inside(*examples[0]).attention_maps.shape[:2]
+    named = {name: pair for language in say.mine_first(model.languages) for name, pair in EXAMPLES[language].items()}
+    first = next(iter(named.values()))
 
     def show(text, text_pair, token, layer, head, view):
         try:
-            found = inside(text, text_pair)
+            found = _look(model.inspect, text, text_pair)
         except ValueError as error:
-            return refusal_card(error), None, None
+            return refusal_card(say, error), None, None
         place = min(int(token), len(found.tokens) - 1)
+        rows = {say(f"inside.{name}_row"): row for name, row in rows_of(found, place).items()}
         matrix = attention_of(found, layer, head, view == LEFT_TO_RIGHT)
         return (
-            answer_card(pieces_table(found)),
-            embedding_chart(found.tokens[place], rows_of(found, place)),
-            attention_chart(found.tokens, matrix),
+            answer_card(pieces_table(say, found)),
+            embedding_chart(say, found.tokens[place], rows),
+            attention_chart(say, found.tokens, matrix),
         )
+
+    sizes = _look(model.inspect, *first).attention_maps.shape[:2]
+    ask, inputs, outputs, chosen = _lay_out(say, named, sizes, show(*first, 1, "1", AVERAGE, BOTH))
+    text, text_pair, *settings = inputs
+    question = dict(fn=show, inputs=inputs, outputs=outputs, **PAGE_QUESTION)
+    gr.on([ask.click, text.submit, text_pair.submit, *(setting.input for setting in settings)], **question)
+    game = masking_game.build_section(say, model, text)
+    gr.on([ask.click, text.submit], **game)
+    chosen.load_input_event.then(**question).then(**game)
+
+
+def publish(model):
+    """Publish the tab's endpoint of a `PageModel`."""
+    num_layers, num_heads = _look(model.inspect, EXAMPLES["en"]["A pair"][0], "").attention_maps.shape[:2]
 
     def answer(text: str, text_pair: str = "", layer: int = 1, head: int = 1) -> dict:
         """The tokens of a text, or of a pair, and who looks at whom in one head: row t is what token t looks at."""
@@ -70,43 +71,61 @@ def build_tab(inspect, languages):
                 f"`layer` must be between 1 and {num_layers} and `head` between 1 and {num_heads}. "
                 f"Received: layer={layer}, head={head}."
             )
-        found = inside(text, text_pair)
+        found = _look(model.inspect, text, text_pair)
         return {"tokens": found.tokens, "attention": attention_of(found, layer, head).tolist()}
 
-    ask, inputs, outputs, chosen = _lay_out(named, (num_layers, num_heads), show(*examples[0], 1, "1", AVERAGE, BOTH))
-    text, text_pair, *settings = inputs
-    question = dict(fn=show, inputs=inputs, outputs=outputs, **PAGE_QUESTION)
-    gr.on([ask.click, text.submit, text_pair.submit, *(setting.input for setting in settings)], **question)
-    chosen.load_input_event.then(**question)
     answer_to_program(answer, "attention")
+    masking_game.publish(model)
 
 
-def _lay_out(named, num_layers_and_heads, shown):
+def _look(inspect, text, text_pair):
+    check_texts(text, text_pair)
+    return _look_once(inspect, text, text_pair if text_pair.strip() else None)
+
+
+@functools.lru_cache(16)  # Another layer, head or token asks no new pass of the model.
+def _look_once(inspect, text, text_pair):
+    return inspect(text, text_pair)
+
+
+def _lay_out(say, named, num_layers_and_heads, shown):
     """Return the button, what the person sets, what shows the answer, and the examples."""
     examples = list(named.values())
     with gr.Row(elem_classes="kb-tab"):
         with gr.Column(elem_classes="kb-question"):
-            text = gr.Textbox(examples[0][0], label="Text to look into", max_lines=4)
-            text_pair = gr.Textbox("", label="Second text (may be empty)", max_lines=4)
-            ask = gr.Button("Look inside", variant="primary")
+            text = gr.Textbox(examples[0][0], label=say("inside.text"), max_lines=4)
+            text_pair = gr.Textbox("", label=say("inside.second"), max_lines=4)
+            ask = gr.Button(say("inside.ask"), variant="primary")
         with gr.Column(elem_classes="kb-answer"):
             table = gr.HTML(shown[0], js_on_load=None)
         with gr.Column(elem_classes="kb-examples"):
-            chosen = gr.Examples(examples, [text, text_pair], cache_examples=False, example_labels=list(named))
+            chosen = gr.Examples(
+                examples,
+                [text, text_pair],
+                label=say("page.examples"),
+                cache_examples=False,
+                example_labels=list(named),
+            )
     with gr.Row(elem_classes="kb-pictures"):
         with gr.Column(min_width=300):
-            token = gr.Slider(0, MAX_TOKENS - 1, value=1, step=1, label="Embeddings of token", buttons=[])
+            token = gr.Slider(0, MAX_TOKENS - 1, value=1, step=1, label=say("inside.token"), buttons=[])
             sums = gr.Plot(shown[1], show_label=False, container=False)
-            gr.HTML(f'<p class="kb-note">{SUM_NOTE}</p>', js_on_load=None)
+            gr.HTML(note(say("inside.sum_note")), js_on_load=None)
         with gr.Column(min_width=300):
             with gr.Row(elem_classes="kb-buttons"):
                 layer, head = (
-                    gr.Dropdown([AVERAGE, *map(str, range(1, count + 1))], value=value, label=label, min_width=0)
-                    for count, value, label in zip(num_layers_and_heads, ("1", AVERAGE), ("Layer", "Head"), strict=True)
+                    gr.Dropdown(
+                        [(say("inside.average"), AVERAGE), *((str(n), str(n)) for n in range(1, count + 1))],
+                        value=value,
+                        label=say(f"inside.{name}"),
+                        min_width=0,
+                    )
+                    for name, count, value in zip(("layer", "head"), num_layers_and_heads, ("1", AVERAGE), strict=True)
                 )
-            view = gr.Radio([BOTH, LEFT_TO_RIGHT], value=BOTH, label="Tokens look")
+            views = [(say(f"inside.{view}"), view) for view in (BOTH, LEFT_TO_RIGHT)]
+            view = gr.Radio(views, value=BOTH, label=say("inside.view"))
             attention = gr.Plot(shown[2], show_label=False, container=False)
-            gr.HTML(f'<p class="kb-note">{ATTENTION_NOTE}</p>', js_on_load=None)
+            gr.HTML(note(say("inside.attention_note")), js_on_load=None)
     return ask, [text, text_pair, token, layer, head, view], [table, sums, attention], chosen
 
 
@@ -137,10 +156,10 @@ def rows_of(inside, place):
     }
 
 
-def pieces_table(inside):
+def pieces_table(say, inside):
     """Return figure 2 of the paper for an `Inside` as HTML: token, segment and position of each piece."""
     items = "".join(
         f"<li><b>{html.escape(token)}</b><span>{'AB'[segment]}</span><span>{place}</span></li>"
         for place, (token, segment) in enumerate(zip(inside.tokens, inside.segment_ids, strict=True))
     )
-    return f'<p class="kb-note">token, segment, position</p><ol class="kb-pieces">{items}</ol>'
+    return f'{note(say("inside.pieces"))}<ol class="kb-pieces">{items}</ol>'

@@ -21,29 +21,32 @@ PAGE_QUESTION = MODEL_QUEUE | {
 }
 
 
-def check_texts(*texts):
-    """Raise ValueError unless each text is a str of at most `MAX_CHARACTERS`."""
+def check_texts(*texts, most=MAX_CHARACTERS):
+    """Raise ValueError unless each text is a str of at most `most` characters."""
     for text in texts:
         if not isinstance(text, str):
             raise ValueError(f"A text must be a string. Received: {type(text).__name__}. Send plain text.")
-        if len(text) > MAX_CHARACTERS:
+        if len(text) > most:
             raise ValueError(
-                f"A text must have at most {MAX_CHARACTERS:,} characters. "
+                f"A text must have at most {most:,} characters. "
                 f"Received: {len(text):,} characters. Shorten it, or ask part by part."
             )
 
 
-def answer_on_page(answer):
-    """Make a function that returns HTML return its ValueError as HTML too."""
+def answer_on_page(say):
+    """Make a function that returns HTML return its ValueError as HTML too, in the language of the `Words`."""
 
-    @functools.wraps(answer)
-    def answer_or_refuse(*values):
-        try:
-            return answer(*values)
-        except ValueError as error:
-            return refusal_card(error)
+    def decorate(answer):
+        @functools.wraps(answer)
+        def answer_or_refuse(*values):
+            try:
+                return answer(*values)
+            except ValueError as error:
+                return refusal_card(say, error)
 
-    return answer_or_refuse
+        return answer_or_refuse
+
+    return decorate
 
 
 def answer_to_program(answer, api_name):

@@ -58,10 +58,17 @@ THEME = gr.themes.Base(
 # Colours come from the theme's variables, which Gradio switches for dark.
 CSS = """
 .html-container { padding: 0 !important; }
+.nav-holder { display: none !important; } /* Gradio's way between pages; the header has one. */
 .dark input[type="range"] { --neutral-200: var(--neutral-700); } /* Its track knows no dark colour. */
 input[type="range"]::-webkit-slider-thumb { box-shadow: 0 0 0 1px var(--slider-color) !important; }
 .kb-header h1 { font-size: 1.75rem; font-weight: 700; letter-spacing: -0.02em; line-height: 1.2; margin: 0 0 4px; }
 .kb-header p { color: var(--body-text-color-subdued); margin: 0; }
+.kb-header { display: flex; justify-content: space-between; align-items: flex-start; gap: 12px 24px; }
+.kb-header nav { display: flex; gap: 4px; flex: none; font-size: 0.875rem; }
+.kb-header nav a { padding: 4px 8px; border-radius: 6px; color: var(--body-text-color-subdued); text-decoration: none; }
+.kb-header nav a:hover { background: var(--border-color-primary); }
+.kb-header nav a[aria-current] { color: var(--slider-color); font-weight: 600; }
+@media (max-width: 500px) { .kb-header { flex-direction: column-reverse; } .kb-header nav { align-self: flex-end; } }
 button[role="tab"][aria-selected="true"] { color: var(--slider-color); font-weight: 600; }
 button[role="tab"][aria-selected="true"]::after { background: var(--slider-color); }
 
@@ -102,6 +109,15 @@ button[role="tab"][aria-selected="true"]::after { background: var(--slider-color
 .kb-track span { display: block; height: 100%; min-width: 2px; border-radius: 4px; background: var(--slider-color); }
 .kb-percent { text-align: right; font-variant-numeric: tabular-nums; color: var(--body-text-color-subdued); }
 
+.kb-words { white-space: pre-wrap; font-size: 1.0625rem; line-height: 2; margin-bottom: 12px !important; }
+.kb-words button {
+  font: inherit; color: inherit; padding: 1px 2px; border: 0; border-radius: 4px; cursor: pointer;
+  background: color-mix(in srgb, var(--slider-color) calc(45% * var(--share)), transparent);
+}
+.kb-words button:hover, .kb-words button[aria-pressed="true"] { outline: 2px solid var(--slider-color); }
+.kb-words button[aria-pressed="true"] { color: transparent; background: var(--border-color-primary); }
+.kb-words + .kb-note { margin-bottom: 4px; }
+
 .kb-pictures { gap: 32px; margin-top: 8px; }
 .kb-card + .kb-card { margin-top: 16px; }
 .kb-pieces-head { display: flex; justify-content: space-between; align-items: baseline; gap: 12px; flex-wrap: wrap; }
@@ -117,4 +133,20 @@ button[role="tab"][aria-selected="true"]::after { background: var(--slider-color
 .kb-pieces .kb-continued { border-style: dashed; }
 .kb-pieces .kb-continued b { color: var(--slider-color); }
 .kb-pieces .kb-unknown { border-color: #dc2626; }
+.kb-pieces .kb-drawn { border: 2px solid var(--slider-color); padding: 4px 8px; }
+.kb-pieces .kb-drawn b { color: var(--slider-color); }
+.kb-section h2, .kb-game h2 { font-size: 1.125rem; font-weight: 600; margin: 16px 0 4px; }
+.kb-answers { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 260px), 1fr)); gap: 24px 32px; }
+.kb-pieces + .kb-answers { margin-top: 20px; padding-top: 20px; border-top: 1px solid var(--border-color-primary); }
+.kb-answers + .kb-excerpt { margin-top: 20px; padding-top: 16px; border-top: 1px solid var(--border-color-primary); }
+.kb-answers .kb-bars { margin: 10px 0; }
+.kb-section { margin-top: 16px; }
+.kb-joints .kb-bars { margin: 8px 0; padding-left: 14px; border-left: 2px solid var(--border-color-primary); }
+.kb-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.kb-table, .kb-table * { border: 0 !important; }
+.kb-table :is(th, td) { text-align: left; vertical-align: top; padding: 4px 32px 4px 0 !important; }
+.kb-table td { overflow-wrap: anywhere; }
+.kb-table th { font-weight: 500; color: var(--body-text-color-subdued); white-space: nowrap; }
+.kb-table thead th { color: var(--body-text-color); font-weight: 600; white-space: normal; }
+.kb-game .kb-buttons { max-width: 420px; align-items: end; }
 """

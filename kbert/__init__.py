@@ -19,6 +19,7 @@ _PUBLIC = {
     "EmbedText": "kbert.inference",
     "FillMask": "kbert.inference",
     "InspectText": "kbert.inference",
+    "PlayMasking": "kbert.inference",
     "ScoreText": "kbert.inference",
     "SentencePair": "kbert.inference",
     "Tag": "kbert.inference",

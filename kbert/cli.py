@@ -61,8 +61,12 @@ def _parser():
 
     command = _add(commands, "demo", _demo, "show a model in the browser")
     command.add_argument("--model", help="preset or folder (default: the English and the Korean preset)")
+    command.add_argument("--serving", metavar="URL", help="ask a served model, such as http://HOST:8501/v1/models/NAME")
+    command.add_argument("--task", nargs="+", action="extend", metavar="FOLDER", help="fine-tuned checkpoint folders")
+    command.add_argument("--run", dest="watched_run", metavar="FOLDER", help="a run of training/pretrain.py to watch")
     command.add_argument("--host", default="127.0.0.1", help="address to serve on (default: 127.0.0.1)")
     command.add_argument("--port", type=int, default=7860, help="port to serve on (default: 7860)")
+    command.add_argument("--lang", choices=("en", "ko"), help="of the page (default: what the browser asks for)")
     return parser
 
 
@@ -173,8 +177,10 @@ def _demo(arguments):
         from demo.app import main as serve
     except ModuleNotFoundError as error:
         raise ImportError(f"The page needs {error.name}. Install it with `pip install keras-kbert[demo]`.") from error
-    model = [] if arguments.model is None else ["--model", arguments.model]
-    serve([*model, "--host", arguments.host, "--port", str(arguments.port)])
+    given = {name: getattr(arguments, name) for name in ("model", "serving", "lang", "host", "port")}
+    given["run"] = arguments.watched_run
+    tasks = ["--task", *arguments.task] if arguments.task else []
+    serve([*(f"--{name}={value}" for name, value in given.items() if value is not None), *tasks])
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "kbert.cli_fine_tuned": {"kbert.quiet_start", "kbert.cli_questions", "kbert.inference"},
     "kbert.cli_serving": {"kbert.quiet_start", "kbert.export", "kbert.serving"},
     "kbert": set(),
-    "demo": {"kbert", "kbert.text", "kbert.inference", "kbert.convert", "kbert.serving"},
+    "demo": {"kbert", "kbert.text", "kbert.optimization", "kbert.inference", "kbert.convert", "kbert.serving"},
     "training": {
         "kbert", "kbert.config", "kbert.text", "kbert.models", "kbert.optimization", "kbert.convert",
         "kbert.inference", "kbert.data", "kbert.export", "kbert.serving", "kbert.quiet_start", "kbert.tasks",

@@ -7,6 +7,7 @@ from kbert.inference.embed import EmbedText
 from kbert.inference.features import extract_features
 from kbert.inference.fill_mask import FillMask
 from kbert.inference.inspect_text import InspectText
+from kbert.inference.masking_game import PlayMasking
 from kbert.inference.score import ScoreText
 from kbert.inference.sentence_pair import SentencePair
 from kbert.inference.tag import Tag
@@ -18,6 +19,7 @@ __all__ = [
     "EmbedText",
     "FillMask",
     "InspectText",
+    "PlayMasking",
     "ScoreText",
     "SentencePair",
     "Tag",

@@ -6,11 +6,27 @@ No request of the page may leave this machine.
 import urllib.parse
 
 import keras
+import numpy as np
 import pytest
+import tiny_model
+from conftest import randomise
 
-from kbert import BertBackbone, BertConfig, BertPretrainer, FillMask, SentencePair, learn_vocabulary, save_checkpoint
+from kbert import (
+    BertBackbone,
+    BertClassifier,
+    BertConfig,
+    BertMultipleChoice,
+    BertPretrainer,
+    BertSpanFinder,
+    BertTagger,
+    FillMask,
+    SentencePair,
+    learn_vocabulary,
+    save_checkpoint,
+)
 from kbert.text.tokenizer import WordPieceTokenizer
 from page.page_driver import CHROMIUM, EXAMPLES, PAIRS, serve
+from page.watched_run import write_run
 
 
 @pytest.fixture(scope="package")
@@ -43,8 +59,36 @@ def sentence_pair(checkpoint):
 
 
 @pytest.fixture(scope="package")
-def address(checkpoint):
-    with serve("--model", checkpoint) as address:
+def tasks(tmp_path_factory):
+    """A folder for each kind of fine-tuned model, by name; untrained, all weights random."""
+    makers = {
+        "mood": lambda encoder: BertClassifier(encoder, 2, "one_class", ("bad", "good")),
+        "stars": lambda encoder: BertClassifier(encoder, 1, "regression", ("stars",)),
+        "names": lambda encoder: BertTagger(encoder, 3, ("O", "B-PER", "B-LOC")),
+        "squad": BertSpanFinder,
+        "swag": BertMultipleChoice,
+    }
+    folder = tmp_path_factory.mktemp("tasks")
+    for name, make in makers.items():
+        model = make(BertBackbone(tiny_model.CONFIG.replace(num_layers=1)))
+        randomise(model, np.random.default_rng(8), 0.7)
+        save_checkpoint(model, tiny_model.make_tokenizer(), folder / name)
+    return {name: str(folder / name) for name in makers}
+
+
+@pytest.fixture(scope="package")
+def training_run(tmp_path_factory):
+    """The folder of a run with two lines."""
+    folder = tmp_path_factory.mktemp("run")
+    write_run(folder, 2)
+    return folder
+
+
+@pytest.fixture(scope="package")
+def address(checkpoint, tasks, training_run):
+    """The page with all its tabs, as the command `kbert` opens it."""
+    options = ("--model", checkpoint, "--task", *tasks.values(), "--run", str(training_run))
+    with serve(*options, command=("kbert.cli", "demo")) as address:
         yield address
 
 
@@ -69,7 +113,7 @@ def page(request, browser, address):
     page.goto(address)
     page.get_by_role("button", name="Fill", exact=True).wait_for()
     yield page
-    right_edges = page.locator("button, textarea, .kb-card").evaluate_all(
+    right_edges = page.locator("button:not(.visually-hidden *), textarea, .kb-card").evaluate_all(
         "parts => parts.map(part => part.getBoundingClientRect().right)"
     )
     page.close()

@@ -18,13 +18,13 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 
 
 @contextlib.contextmanager
-def serve(*arguments):
-    """Open the page by its command; yield where it is."""
+def serve(*arguments, command=("demo.app",)):
+    """Open the page by its command, a module with its first arguments; yield where it is."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "demo.app", *arguments, "--port", str(port)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+    full_command = [sys.executable, "-m", *command, *arguments, "--port", str(port)]
+    with subprocess.Popen(full_command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         try:
             printed = server.stdout.readline()
             assert f"http://127.0.0.1:{port}" in printed
@@ -33,8 +33,18 @@ def serve(*arguments):
             server.terminate()
 
 
+def open_tab(page, name):
+    """Open a tab. On a phone the last ones are behind a button."""
+    page.get_by_role("tab").first.wait_for()
+    page.wait_for_timeout(300)  # Gradio moves them there when it has measured them.
+    if (tab := page.get_by_role("tab", name=name, exact=True)).count():
+        return tab.click()
+    page.get_by_role("button", name="More tabs").first.click()
+    return page.locator(".overflow-dropdown").get_by_role("button", name=name, exact=True).click()
+
+
 def text_box(page):
-    return page.get_by_label("Text with [MASK]")
+    return page.locator("#fill-mask-text textarea")
 
 
 def expect_bars(page, expected):
@@ -42,7 +52,8 @@ def expect_bars(page, expected):
     from playwright.sync_api import expect
 
     bars = page.locator(".kb-bars:visible")
-    expect(bars.locator(".kb-percent")).to_have_text([f"{probability:.1%}" for _, probability in expected])
+    percentages = ["<0.1%" if 0 < probability < 0.0005 else f"{probability:.1%}" for _, probability in expected]
+    expect(bars.locator(".kb-percent")).to_have_text(percentages)
     expect(bars.locator(".kb-label")).to_have_text([label for label, _ in expected])
     for row, (_, probability) in zip(bars.locator("li").all(), expected, strict=True):
         track = row.locator(".kb-track").bounding_box()

@@ -2,19 +2,21 @@
 
 import numpy as np
 
-from kbert import InspectText
+from kbert import InspectText, PlayMasking
+from page.page_driver import expect_bars, open_tab
 
 
 def test_inside_shows_the_attention_and_the_sum_of_what_is_typed(page, checkpoint):
     from playwright.sync_api import expect
 
-    page.get_by_role("tab", name="Inside").click()
+    open_tab(page, "Inside")
     page.get_by_label("Text to look into").fill("He studied 학교.")
     page.get_by_label("Second text").fill("The river.")
     page.get_by_role("button", name="Look inside").click()
     found = InspectText(checkpoint)("He studied 학교.", "The river.")
-    expect(page.locator(".kb-pieces:visible b")).to_have_text(found.tokens)
-    expect(page.locator(".kb-pieces:visible span:nth-child(2)")).to_have_text(["AB"[s] for s in found.segment_ids])
+    pieces = page.locator(".kb-answer .kb-pieces:visible")
+    expect(pieces.locator("b")).to_have_text(found.tokens)
+    expect(pieces.locator("span:nth-child(2)")).to_have_text(["AB"[s] for s in found.segment_ids])
     page.get_by_label("Layer").click()
     page.get_by_role("option", name="2", exact=True).click()
     for head, expected in (("average", found.attention_maps[1].mean(0)), ("3", found.attention_maps[1, 2])):
@@ -29,7 +31,30 @@ def test_inside_shows_the_attention_and_the_sum_of_what_is_typed(page, checkpoin
     expect_chart(page, 0, np.stack([*rows, np.sum(rows, 0)]))
     page.get_by_label("Second text").fill("The river. " * 40)
     page.get_by_role("button", name="Look inside").click()
-    expect(page.get_by_role("alert")).to_contain_text("A text must have at most 64 tokens")
+    expect(page.locator(".kb-answer").get_by_role("alert")).to_contain_text("A text must have at most 64 tokens")
+
+
+def test_the_masking_game_is_played_with_what_is_typed(page, checkpoint):
+    from playwright.sync_api import expect
+
+    text = "He studied law. The river flows into the city near the museum."
+    open_tab(page, "Inside")
+    game = page.locator(".kb-game")
+    page.get_by_label("Text to look into").fill(text)
+    page.get_by_role("button", name="Look inside").click()
+    play = PlayMasking(checkpoint)
+    for draw in (1, 2):
+        played = play(text, draw, 4)
+        drawn = {one.position: one for one in played.drawn}
+        shown = [drawn[place].shown if place in drawn else token for place, token in enumerate(played.tokens)]
+        expect(game.locator(".kb-pieces b")).to_have_text(shown)
+        expect(game.locator(".kb-drawn span")).to_have_text([one.token for one in played.drawn])
+        expect_bars(page, [candidate for one in played.drawn for candidate in one.candidates])
+        expect(game.locator(".kb-card > .kb-excerpt")).to_contain_text(f": {played.loss:.2f}")
+        page.get_by_role("button", name="Draw again").click()
+    page.get_by_label("Text to look into").fill("long " * 80)
+    page.get_by_role("button", name="Look inside").click()
+    expect(game.get_by_role("alert")).to_contain_text("at most 64 tokens")
 
 
 # The numbers of a chart are these, an empty cell null.

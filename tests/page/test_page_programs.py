@@ -11,7 +11,7 @@ import pytest
 import kbert
 from demo.app import main
 from demo.bars import bar_list, marked_excerpt
-from kbert import InspectText
+from kbert import InspectText, PlayMasking
 from page.page_driver import EXAMPLES, PAIRS, candidates
 
 
@@ -42,6 +42,13 @@ def test_endpoints_answer_programs_with_data(address, checkpoint, fill_mask, sen
     found = InspectText(checkpoint)("He studied law.")
     assert shares["tokens"] == found.tokens
     np.testing.assert_allclose(shares["attention"], found.attention_maps[1, 2], atol=1e-5)
+    joints = client.predict("He studied law. The river flows.", api_name="/joints")
+    assert joints["sentences"] == ["He studied law.", "The river flows."]
+    assert joints["follows"] == [pytest.approx(sentence_pair("He studied law.", "The river flows.").follows)]
+    assert client.predict(api_name="/about")["models"][0]["sizes"]["layers"] == 2
+    played = client.predict("He studied law.", 3, api_name="/masking_game")
+    expected = PlayMasking(checkpoint)("He studied law.", 3, 4)
+    assert played["tokens"] == list(expected.tokens) and played["loss"] == pytest.approx(expected.loss)
     with pytest.raises(gradio_client.exceptions.AppError, match="`head` between 1 and 3. Received: layer=1, head=4"):
         client.predict("He studied law.", "", 1, 4, api_name="/attention")
     with pytest.raises(gradio_client.exceptions.AppError, match="must be one of .*, kbert-small-en, kbert-small-ko"):

@@ -2,13 +2,14 @@
 
 import time
 
-from demo.app import LAUNCH_OPTIONS, build_app
+from demo.app import build_app, launch_options
 from demo.fill_mask_tab import MAX_MASKS
+from demo.page_model import PageModel
 from demo.questions import MAX_CHARACTERS
-from kbert import FillMask, InspectText, SentencePair
+from kbert import FillMask, SentencePair
 from kbert.inference.languages import preset_for
 from kbert.text.tokenizer import WordPieceTokenizer
-from page.page_driver import EXAMPLES, NAMED_PAIRS, PAIRS, SENTENCES, candidates, expect_bars, serve, text_box
+from page.page_driver import EXAMPLES, NAMED_PAIRS, PAIRS, SENTENCES, candidates, expect_bars, open_tab, serve, text_box
 
 
 def test_typed_text_is_filled_on_enter(page, fill_mask):
@@ -82,8 +83,8 @@ def test_a_question_asked_while_another_is_answered_is_answered_too(browser, che
         return fill_mask(text, top_k)
 
     tokenizers = {"tiny": WordPieceTokenizer.from_folder(checkpoint)}
-    app = build_app(slow_fill_mask, sentence_pair, InspectText(checkpoint), tokenizers)
-    _, address, _ = app.launch(prevent_thread_lock=True, quiet=True, **LAUNCH_OPTIONS)
+    app = build_app(PageModel(slow_fill_mask, sentence_pair, tokenizers))
+    _, address, _ = app.launch(prevent_thread_lock=True, quiet=True, **launch_options())
     page = browser.new_page()
     page.goto(address)
     for text in EXAMPLES[:2]:
@@ -104,7 +105,7 @@ def test_pair_is_judged_swapped_and_refused(page, sentence_pair):
         verdict = sentence_pair(first, second)
         expect_bars(page, [("follows", verdict.follows), ("random", verdict.random)])
 
-    page.get_by_role("tab", name="Sentence pair").click()
+    open_tab(page, "Sentence pair")
     page.get_by_label("First sentence").fill("He studied law.")
     page.get_by_label("Second sentence").fill("The river flows into the city.")
     page.get_by_role("button", name="Compare").click()
@@ -130,7 +131,7 @@ def test_without_a_model_the_page_answers_english_and_korean(browser):
         text_box(page).press_sequentially(typed)
         page.get_by_role("button", name="Fill", exact=True).click()
         expect_bars(page, candidates(FillMask("kbert-small-ko")(typed)))
-        page.get_by_role("tab", name="Sentence pair").click()
+        open_tab(page, "Sentence pair")
         page.get_by_role("button", name="태풍과 소설").click()
         verdict = SentencePair("kbert-small-ko")(*NAMED_PAIRS["ko"]["태풍과 소설"])
         expect_bars(page, [("follows", verdict.follows), ("random", verdict.random)])

@@ -4,12 +4,13 @@ import pathlib
 import unicodedata
 
 import kbert
+from page.page_driver import open_tab
 
 
 def test_pieces_of_a_text_in_two_vocabularies(page, checkpoint):
     from playwright.sync_api import expect
 
-    page.get_by_role("tab", name="Tokens").click()
+    open_tab(page, "Tokens")
     text = "Zoë's <b> café [MASK] unknowable 학교에"
     page.get_by_label("Text to split").fill(text)
     cards = page.locator(".kb-card:visible")
