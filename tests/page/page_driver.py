@@ -34,13 +34,19 @@ def serve(*arguments, command=("demo.app",)):
 
 
 def open_tab(page, name):
-    """Open a tab. On a phone the last ones are behind a button."""
+    """Open a tab, and wait until it is. On a phone the last ones are behind a button."""
+    from playwright.sync_api import expect
+
     page.get_by_role("tab").first.wait_for()
     page.wait_for_timeout(300)  # Gradio moves them there when it has measured them.
-    if (tab := page.get_by_role("tab", name=name, exact=True)).count():
-        return tab.click()
-    page.get_by_role("button", name="More tabs").first.click()
-    return page.locator(".overflow-dropdown").get_by_role("button", name=name, exact=True).click()
+    tab = page.get_by_role("tab", name=name, exact=True)
+    if tab.count():
+        tab.click()
+        expect(tab).to_have_attribute("aria-selected", "true")
+    else:
+        page.get_by_role("button", name="More tabs").first.click()
+        page.locator(".overflow-dropdown").get_by_role("button", name=name, exact=True).click()
+    page.wait_for_timeout(300)  # The panel before goes.
 
 
 def text_box(page):

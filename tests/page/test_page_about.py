@@ -1,10 +1,13 @@
 """The tab "About" and the joints of a text, driven in a real browser."""
 
 import keras
+from conftest import once
 
 from demo.about_tab import readable_card
 from kbert import load
 from page.page_driver import expect_bars, open_tab
+
+pytestmark = once
 
 
 def test_about_names_the_model_the_backend_and_the_versions(page, checkpoint):

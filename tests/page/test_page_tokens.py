@@ -3,8 +3,12 @@
 import pathlib
 import unicodedata
 
+from conftest import once
+
 import kbert
 from page.page_driver import open_tab
+
+pytestmark = once
 
 
 def test_pieces_of_a_text_in_two_vocabularies(page, checkpoint):
