@@ -72,7 +72,11 @@ def test_a_model_that_knows_nothing_is_as_perplexed_as_its_vocabulary_is_large()
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", "at least one word"), ("the [MASK] ran", r"must be whole. Received: 'the \[MASK\] ran'.*FillMask")],
+    [
+        ("", "at least one word"),
+        ("\u200b\x00", r"at least one word. Received: '\\u200b"),
+        ("the [MASK] ran", r"must be whole. Received: 'the \[MASK\] ran'.*FillMask"),
+    ],
 )
 def test_texts_that_have_no_score(score, text, message):
     with pytest.raises(ValueError, match=message):

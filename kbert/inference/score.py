@@ -77,12 +77,14 @@ class ScoreText:
             `TextScore`, or a list of them.
 
         Raises:
-            ValueError: a text is empty or holds a [MASK].
+            ValueError: a text has no word or holds a [MASK].
         """
         texts = [text] if isinstance(text, str) else list(text)
         rows = pack_rows(self.tokenizer, texts)
         mask_id = self.tokenizer.special_token_ids[MASK]
         for one, row in zip(texts, rows, strict=True):
+            if len(row.token_ids) < 3:  # Only characters that are left out.
+                raise ValueError(f"A text must have at least one word. Received: {one[:80]!r}. Write a sentence.")
             if mask_id in row.token_ids:
                 raise ValueError(
                     f"A text to score must be whole. Received: {one[:80]!r}. Fill its {MASK} first, or ask FillMask."
