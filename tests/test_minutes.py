@@ -8,6 +8,7 @@ import types
 import keras
 import numpy as np
 import pytest
+from conftest import once
 from test_pretrain_recipe import assert_same_weights
 from test_training import command, make_data
 
@@ -16,6 +17,8 @@ from training import minutes, pretrain
 from training.devices import Devices
 from training.minutes import updates_in
 from training.state import saved_states
+
+pytestmark = once
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import sys
 import urllib.request
 
 import pytest
+from conftest import once
 
 import kbert
 
@@ -55,6 +56,7 @@ def numbers(text):
     return [float(number.replace(",", "")) for number in re.findall(r"\d[\d.,]*", text)]
 
 
+@once
 def test_the_road_from_a_text_file_to_answers(tmp_path):
     """The commands as written, but for the number of steps."""
     paragraphs = [line for line in README.splitlines() if len(line) > 80]
@@ -79,6 +81,7 @@ def run(command, folder):
     return finished.stdout
 
 
+@once
 def test_a_table_of_ones_own_is_learnt_and_asked(tmp_path):
     (tmp_path / "reviews").mkdir()
     rows = [("A wonderful film", "good"), ("What a waste of time", "bad")] * 4
@@ -90,6 +93,7 @@ def test_a_table_of_ones_own_is_learnt_and_asked(tmp_path):
     assert {line.split()[-1] for line in run(ask, tmp_path).splitlines()} == {"good", "bad"}
 
 
+@once
 def test_a_served_model_answers_the_request(tmp_path):
     export, serve, ask = block_of("kbert export")
     run(export, tmp_path)
