@@ -39,7 +39,6 @@ def test_no_texts_is_one_sentence(folder):
         benchmark_serving.main([str(folder / "bert")])
 
 
-@pytest.mark.slow
 def test_a_server_endures(folder, capfd):
     options = ["--texts", str(folder / "texts.txt"), "--count", "20", "--pool", "6", "--minutes", "0.1"]
     serving_endurance.main([str(folder / "bert"), *options])  # So short a run says nothing about memory.

@@ -64,9 +64,13 @@ class GraphTokenizer(tf.Module):
         repaired, is_plain = self._repair(texts)
 
         def mixed():
-            plain, other = tf.where(is_plain)[:, 0], tf.where(~is_plain)[:, 0]
-            pieces = self._plain_pieces(tf.gather(repaired, plain)), self._pieces(tf.gather(texts, other))[0]
-            return tf.gather(tf.concat(pieces, 0), tf.argsort(tf.concat([plain, other], 0)))
+            return self._each_its_way(
+                repaired,
+                texts,
+                is_plain,
+                lambda plain: [self._plain_pieces(plain)],
+                lambda others: [self._pieces(others)[0]],
+            )[0]
 
         return tf.cond(tf.reduce_all(is_plain), lambda: self._plain_pieces(repaired), mixed)
 
@@ -81,7 +85,7 @@ class GraphTokenizer(tf.Module):
         """
         is_plain = self._is_plain(texts)
         is_plain &= tf.strings.length(texts) == tf.strings.length(texts, "UTF8_CHAR")  # The op counts bytes.
-        return self._each_its_way(texts, is_plain, self._plain_pieces_with_offsets, self._pieces_with_offsets)
+        return self._each_its_way(texts, texts, is_plain, self._plain_pieces_with_offsets, self._pieces_with_offsets)
 
     def pack(self, first, second=None, max_sequence_length=512):
         """Build the model's rows out of texts or pairs, as `WordPieceTokenizer.pack` does, padded to the longest.
@@ -162,11 +166,12 @@ class GraphTokenizer(tf.Module):
     def _matches(texts, pattern):
         return tf.strings.regex_full_match(texts, pattern)
 
-    def _each_its_way(self, texts, is_plain, plain_way, other_way):
-        """Return the ragged tensors that `plain_way` gives of plain texts and `other_way` of the others."""
+    @staticmethod
+    def _each_its_way(plain_forms, texts, is_plain, plain_way, other_way):
+        """Return the ragged tensors that `plain_way` gives of plain texts' forms and `other_way` of the other texts."""
         plain, other = tf.where(is_plain)[:, 0], tf.where(~is_plain)[:, 0]
         order = tf.argsort(tf.concat([plain, other], 0))
-        parts = zip(plain_way(tf.gather(texts, plain)), other_way(tf.gather(texts, other)), strict=True)
+        parts = zip(plain_way(tf.gather(plain_forms, plain)), other_way(tf.gather(texts, other)), strict=True)
         return [tf.gather(tf.concat(pair, 0), order) for pair in parts]
 
     def _plain_pieces(self, texts):
