@@ -24,7 +24,18 @@ VOCABULARY = [
         "s",
         "##s",
     ),
-    *(".", "##.", "a", "##a", "##b", "##에서는", "#", "é", "国", "##国"),
+    *(
+        ".",
+        "##.",
+        "a",
+        "##a",
+        "##b",
+        "##에서는",
+        "#",
+        "é",
+        "国",
+        "##国",
+    ),
 ]
 TOKENIZER = WordPieceTokenizer(VOCABULARY, strip_accents=False)
 
@@ -55,6 +66,7 @@ def pieces(text):
         ("[MASK]가", "[MASK] 가"),  # No piece that continues.
         ("[MASK]에가", "[MASK] [UNK]"),
         ("[MASK]é", "[MASK] é"),
+        ("[MASK]\u200ba", "[MASK] a"),  # A character that is left out.
         ("a[MASK]", "a [MASK]"),
     ],
 )
@@ -70,9 +82,13 @@ def test_by_hand(text, expected):
 
 def test_a_normal_form_of_another_length_stays():
     tokenizer = WordPieceTokenizer([*VOCABULARY, "i\u0307", "##i\u0307", "##i"], strip_accents=False)
-    for text, expected in (("[MASK]i\u0307", "##i\u0307"), ("[MASK]\u0130", "i\u0307")):  # İ is one character.
+    for text, expected in (
+        ("[MASK]i\u0307", "##i\u0307"),
+        ("[MASK]\u0130", "i\u0307"),  # İ is one character,
+        ("[MASK]\u0130\u200bb", "i\u0307 ##b"),  # also before one that is left out.
+    ):
         row = join_to_masks(tokenizer, text, tokenizer.pack(text))
-        assert [tokenizer.id_to_token(token_id) for token_id in row.token_ids[1:-1]] == ["[MASK]", expected]
+        assert [tokenizer.id_to_token(token_id) for token_id in row.token_ids[1:-1]] == ["[MASK]", *expected.split()]
 
 
 def test_masked_texts_are_read_so():

@@ -11,8 +11,8 @@ import itertools
 def join_to_masks(tokenizer, text, row):
     """Return the row with the word right behind each mask as pieces that continue it.
 
-    A word stays as it was if the vocabulary has no such pieces for all of it, or if its normal form has another number
-    of characters.
+    A word stays as it was if the vocabulary has no such pieces for all of it, or if the normal form of one of its
+    characters is none or several.
 
     Args:
         tokenizer: `WordPieceTokenizer`.
@@ -46,7 +46,7 @@ def _pieces_behind(tokenizer, text, offsets):
         return []
     # A mark, or a Chinese character in most vocabularies, is a word of its own behind any letter.
     words = tokenizer.split_words("a" + text[start:end])
-    if len(words) != 1 or len(words[0]) != 1 + end - start:
+    if len(words) != 1 or not all(len("".join(tokenizer.split_words(f"a{c}"))) == 2 for c in text[start:end]):
         return []
     word, pieces, first = words[0][1:], [], 0
     while first < len(word):
