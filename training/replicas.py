@@ -9,8 +9,10 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from kbert.models.cross_entropy import ClassLoss
 
-class MeanOverReplicas(keras.losses.SparseCategoricalCrossentropy):
+
+class MeanOverReplicas(ClassLoss):
     """Cross entropy from logits, averaged by weight over the rows of all replicas.
 
     A replica returns its part of the mean: the parts add up to it, as Keras adds up the gradients. Keras' loss metrics
@@ -18,7 +20,7 @@ class MeanOverReplicas(keras.losses.SparseCategoricalCrossentropy):
     """
 
     def __init__(self):
-        super().__init__(from_logits=True, reduction="sum")
+        super().__init__(reduction="sum")
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         """Return the weighted sum of this replica's rows over the weights of all: float32 `[]`, 0 without weights."""

@@ -5,7 +5,8 @@ from keras import ops
 
 from kbert.layers import DenseHead
 from kbert.models.backbone import token_inputs
-from kbert.models.task_training import TaskTraining, checked_label_names, class_accuracy, class_loss
+from kbert.models.cross_entropy import ClassLoss
+from kbert.models.task_training import TaskTraining, checked_label_names, class_accuracy
 
 PROBLEMS = ("one_class", "several_labels", "regression")
 
@@ -57,7 +58,7 @@ class BertClassifier(TaskTraining, keras.Model):
     def task_losses(self):
         """Return cross entropy of one class or of each label, with accuracy; or the squared error."""
         if self.problem == "one_class":
-            return {"logits": class_loss()}, {"logits": [class_accuracy()]}
+            return {"logits": ClassLoss()}, {"logits": [class_accuracy()]}
         if self.problem == "several_labels":
             accuracy = keras.metrics.BinaryAccuracy(name="accuracy", threshold=0.0)  # Of logits: a probability of 1/2.
             return {"logits": keras.losses.BinaryCrossentropy(from_logits=True)}, {"logits": [accuracy]}
@@ -109,7 +110,7 @@ class BertMultipleChoice(TaskTraining, keras.Model):
 
     def task_losses(self):
         """Return cross entropy and accuracy over the choices."""
-        return {"logits": class_loss()}, {"logits": [class_accuracy()]}
+        return {"logits": ClassLoss()}, {"logits": [class_accuracy()]}
 
     def get_config(self):
         return super().get_config() | {"dropout": self.classifier_head.dropout_rate}

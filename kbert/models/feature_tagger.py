@@ -3,7 +3,8 @@
 import keras
 from keras import ops
 
-from kbert.models.task_training import TaskTraining, checked_label_names, class_accuracy, class_loss
+from kbert.models.cross_entropy import ClassLoss
+from kbert.models.task_training import TaskTraining, checked_label_names, class_accuracy
 
 MIXINGS = ("concat", "weighted")
 
@@ -104,7 +105,7 @@ class FeatureTagger(TaskTraining, keras.Model):
 
     def task_losses(self):
         """Return cross entropy and accuracy over the tokens that are not weighed 0."""
-        return {"logits": class_loss()}, {"logits": [class_accuracy()]}
+        return {"logits": ClassLoss()}, {"logits": [class_accuracy()]}
 
     def get_config(self):
         return self._settings | {"name": self.name, "trainable": self.trainable}

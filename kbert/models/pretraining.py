@@ -5,7 +5,8 @@ from keras import ops
 
 from kbert.layers import MaskedLMHead, NextSentenceHead
 from kbert.models.backbone import token_inputs
-from kbert.models.task_training import TaskTraining, class_accuracy, class_loss
+from kbert.models.cross_entropy import ClassLoss
+from kbert.models.task_training import TaskTraining, class_accuracy
 
 
 @keras.saving.register_keras_serializable(package="kbert")
@@ -68,7 +69,7 @@ class BertPretrainer(TaskTraining, keras.Model):
         Source: google-research/bert `run_pretraining.get_masked_lm_output`, `metric_fn`.
         """
         return (
-            {"mlm": class_loss(), "nsp": class_loss()},
+            {"mlm": ClassLoss(), "nsp": ClassLoss()},
             {"mlm": [class_accuracy()], "nsp": [class_accuracy()]},
         )
 

@@ -59,14 +59,6 @@ def _faster_jit_compile():
     return keras.backend.backend() == "jax"
 
 
-def class_loss():
-    """Return cross entropy of one class, from logits and int targets, averaged over what is not weighed 0.
-
-    The Keras default would divide by all places, used or not.
-    """
-    return keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="mean_with_sample_weight")
-
-
 def class_accuracy():
     """Return the share of right classes."""
     return keras.metrics.SparseCategoricalAccuracy(name="accuracy")

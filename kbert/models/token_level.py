@@ -4,7 +4,8 @@ import keras
 
 from kbert.layers import DenseHead
 from kbert.models.backbone import token_inputs
-from kbert.models.task_training import TaskTraining, checked_label_names, class_accuracy, class_loss
+from kbert.models.cross_entropy import ClassLoss
+from kbert.models.task_training import TaskTraining, checked_label_names, class_accuracy
 
 
 @keras.saving.register_keras_serializable(package="kbert")
@@ -47,7 +48,7 @@ class BertTagger(TaskTraining, keras.Model):
 
     def task_losses(self):
         """Return cross entropy and accuracy over the tokens that are not weighed 0."""
-        return {"logits": class_loss()}, {"logits": [class_accuracy()]}
+        return {"logits": ClassLoss()}, {"logits": [class_accuracy()]}
 
     def get_config(self):
         return super().get_config() | {
@@ -91,5 +92,5 @@ class BertSpanFinder(TaskTraining, keras.Model):
 
     def task_losses(self):
         """Return cross entropy and accuracy over the positions, for both ends."""
-        losses = {"start": class_loss(), "end": class_loss()}
+        losses = {"start": ClassLoss(), "end": ClassLoss()}
         return losses, {"start": [class_accuracy()], "end": [class_accuracy()]}
