@@ -15,7 +15,7 @@ from kbert.convert import load
 from kbert.inference import Classify
 from kbert.tasks.batches import Row
 from kbert.text.tokenizer import PackedText
-from training import finetune, finetune_run
+from training import finetune, finetune_plan, finetune_run
 
 FAST = ["--learning_rate", "0.01", "--epochs", "5", "--batch_size", "16"]
 
@@ -96,7 +96,7 @@ def test_a_seed_repeats_whatever_the_padding(run, data, tmp_path, monkeypatch):
 
 def test_the_grid_keeps_the_best(run, tmp_path, monkeypatch):
     grid = {"batch_size": (16,), "learning_rate": (1e-9, 0.01), "epochs": (5,)}
-    monkeypatch.setattr(finetune, "GRID", grid)
+    monkeypatch.setattr(finetune_plan, "GRID", grid)
     result = run("--grid")
     saved = json.loads((tmp_path / "out" / "result.json").read_text())
     assert [(entry["batch_size"], entry["learning_rate"]) for entry in saved["all"]] == [
@@ -144,7 +144,7 @@ def test_class_weights_are_balanced():
         problem, label_names = "one_class", ("a", "b")
 
     wanted = sklearn.utils.class_weight.compute_sample_weight("balanced", classes)
-    np.testing.assert_allclose([row.weights["logits"] for row in finetune._weigh(Task, rows)], wanted)
+    np.testing.assert_allclose([row.weights["logits"] for row in finetune_plan._weigh(Task, rows)], wanted)
 
 
 @pytest.mark.parametrize(
