@@ -13,7 +13,7 @@ class MaskedTextTokenizer(GraphTokenizer):
     """Split texts as `GraphTokenizer` does, and read "[MASK]에" as [MASK] ##에.
 
     The rule is that of `kbert.inference.continuations`: the word right behind a mask, no blank between, becomes pieces
-    that continue it, if the vocabulary has such pieces for all of it and its normal form has as many characters.
+    that continue it, if the vocabulary has such pieces for all of it and the normal form of each of its characters is one.
 
     Args:
         tokenizer: `WordPieceTokenizer`.
@@ -60,4 +60,7 @@ class MaskedTextTokenizer(GraphTokenizer):
         last_of_word_before = tf.concat([[-1], last[:-1]], 0)
         # A mark, or a Chinese character, has a blank of its own before it.
         is_mark = tf.gather(origins, tf.maximum(first_parts - 1, 0)) == first
-        return follows_mask & (last_of_word_before + 1 == first) & ~is_mark & (last - first + 1 == num_parts)
+        # Part by part the next character: none is left out, none becomes several.
+        steps = tf.concat([[0], tf.cumsum(tf.cast(origins[1:] - origins[:-1] == 1, tf.int32))], 0)
+        steps_in_word = tf.gather(steps, first_parts + num_parts - 1) - tf.gather(steps, first_parts)
+        return follows_mask & (last_of_word_before + 1 == first) & ~is_mark & (steps_in_word == num_parts - 1)
