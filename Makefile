@@ -17,6 +17,8 @@ test: .venv/test-ready lint
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 \
 	  $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) $(BACKENDS:%=test-%)
 
+# What XLA compiles runs a few steps on tiny tensors: its optimizations cost more time than they save.
+test-%: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true
 test-%: .venv/test-ready
 	@echo "== $*"; KERAS_BACKEND=$* OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
 

@@ -1,5 +1,6 @@
 """What every test may use, and which backend and versions this run is about."""
 
+import gc
 import importlib.metadata
 
 import keras
@@ -8,6 +9,13 @@ import pytest
 
 from kbert.config import BertConfig
 from kbert.models import BertBackbone, BertPretrainer
+
+gc.set_threshold(20_000)  # From 700: building models and graphs makes many objects that stay for a while.
+if keras.backend.backend() == "tensorflow":
+    import tensorflow as tf
+
+    # Graphs run a few steps here: Grappler's passes cost more time than they save. They may not change a result.
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 
 def pytest_report_header():
@@ -32,6 +40,17 @@ B, T, P = 2, 7, 4
 
 # For what has nothing to do with the backend: text, data, files.
 once = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="the run on TensorFlow has it")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collect_only_what_is_new():
+    """Keep Python's collector from walking through a million objects of the libraries and of the files before.
+
+    TensorFlow keeps the graph of every training step (its registry of gradients has their custom ones), so that a
+    collection in the last files took seconds, and there were hundreds.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
