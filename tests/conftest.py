@@ -38,8 +38,11 @@ CONFIG = BertConfig(
 B, T, P = 2, 7, 4
 
 
-# For what has nothing to do with the backend: text, data, files.
+# For what has nothing to do with the backend: text, data, files, and what needs TensorFlow anyway.
 once = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="the run on TensorFlow has it")
+# The same for scripts that train, and commands that ask, real models: PyTorch traces and compiles nothing, so a short
+# run takes a third of the time. That each backend trains, goes on after a kill and answers is tested on all three.
+once_on_torch = pytest.mark.skipif(keras.backend.backend() != "torch", reason="the run on PyTorch has it")
 
 
 @pytest.fixture(scope="module", autouse=True)
