@@ -41,7 +41,8 @@ B, T, P = 2, 7, 4
 # For what has nothing to do with the backend: text, data, files, and what needs TensorFlow anyway.
 once = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="the run on TensorFlow has it")
 # The same for scripts that train, and commands that ask, real models: PyTorch traces and compiles nothing, so a short
-# run takes a third of the time. That each backend trains, goes on after a kill and answers is tested on all three.
+# run takes a third of the time. That each backend trains, goes on after a kill and answers is tested on all three. Some
+# of what either could run is here too, so that TensorFlow's tests end when those of JAX and PyTorch do.
 once_on_torch = pytest.mark.skipif(keras.backend.backend() != "torch", reason="the run on PyTorch has it")
 
 
@@ -54,6 +55,13 @@ def collect_only_what_is_new():
     """
     gc.collect()
     gc.freeze()
+
+
+def pytest_collection_modifyitems(items):
+    """Open the page once: it asks `kbert.inference`. Asking from several threads is each backend's own affair."""
+    for item in items:
+        if item.path.parent.name == "page" and item.path.name != "test_page_questions.py":
+            item.add_marker(once)
 
 
 @pytest.fixture
