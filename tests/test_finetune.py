@@ -152,6 +152,7 @@ def test_class_weights_are_balanced():
     np.testing.assert_allclose([row.weights["logits"] for row in finetune._weigh(Task, rows)], wanted)
 
 
+@once_on_torch
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
