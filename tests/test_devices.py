@@ -229,7 +229,8 @@ def train(devices, config, optimizer_class, callbacks=()):
     logs = model.fit(batches, epochs=1, verbose=0, callbacks=list(callbacks), shuffle=False).history
     return model, logs
 
-quiet = CONFIG.replace(dropout=0.0, attention_dropout=0.0)
+small = CONFIG.replace(num_layers=1)
+quiet = small.replace(dropout=0.0, attention_dropout=0.0)
 for optimizer_class in (BertAdamW, Lamb):
     one, expected = train(type(devices)(), quiet, optimizer_class)
     two, logs = train(devices, quiet, optimizer_class)
@@ -242,7 +243,7 @@ for optimizer_class in (BertAdamW, Lamb):
         # The gradient of a key's bias is 0 but for rounding, of which Adam makes a step.
         np.testing.assert_allclose(copies[0], of_one.numpy(), rtol=0, atol=3e-5, err_msg=variable.path)
 
-model, _ = train(devices, CONFIG, BertAdamW, devices.callbacks([ReseedDropout(4)]))
+model, _ = train(devices, small, BertAdamW, devices.callbacks([ReseedDropout(4)]))
 seeds = [variable for variable in model.variables if variable.name == "seed_generator_state"]
 assert seeds and all(first.numpy()[0] != second.numpy()[0] for first, second in (v.value.values for v in seeds))
 print("same")
