@@ -1,5 +1,6 @@
 """What every test may use, and which backend and versions this run is about."""
 
+import gc
 import importlib.metadata
 
 import keras
@@ -8,6 +9,13 @@ import pytest
 
 from kbert.config import BertConfig
 from kbert.models import BertBackbone, BertPretrainer
+
+gc.set_threshold(20_000)  # From 700: building models and graphs makes many objects that stay for a while.
+if keras.backend.backend() == "tensorflow":
+    import tensorflow as tf
+
+    # Graphs run a few steps here: Grappler's passes cost more time than they save. They may not change a result.
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 
 def pytest_report_header():
@@ -30,8 +38,33 @@ CONFIG = BertConfig(
 B, T, P = 2, 7, 4
 
 
-# For what has nothing to do with the backend: text, data, files.
+# For what has nothing to do with the backend: text, data, files, and what needs TensorFlow anyway.
 once = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="the run on TensorFlow has it")
+# The same for scripts that train, and commands that ask, real models: PyTorch traces and compiles nothing, so a short
+# run takes a third of the time. That each backend trains, goes on after a kill and answers is tested on all three. Some
+# of what either could run is here too, so that TensorFlow's tests end when those of JAX and PyTorch do.
+once_on_torch = pytest.mark.skipif(keras.backend.backend() != "torch", reason="the run on PyTorch has it")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collect_only_what_is_new():
+    """Keep Python's collector from walking through a million objects of the libraries and of the files before.
+
+    TensorFlow keeps the graph of every training step (its registry of gradients has their custom ones), so that a
+    collection in the last files took seconds, and there were hundreds.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_collection_modifyitems(items):
+    """Open the page on one backend: what it shows is asked of `kbert.inference`, which is tested on all.
+
+    But for questions asked at the same time: each backend has its own way with threads.
+    """
+    for item in items:
+        if item.path.parent.name == "page" and "asked_while_another_is_answered" not in item.name:
+            item.add_marker(once)
 
 
 @pytest.fixture

@@ -5,8 +5,11 @@ import subprocess
 import sys
 
 import pytest
+from conftest import once
 
 from kbert.cli import main
+
+pytestmark = once
 
 
 def run(*arguments):

@@ -5,11 +5,14 @@ import json
 
 import numpy as np
 import pytest
+from conftest import once_on_torch
 from tiny_model import make_model, make_tokenizer
 
 from kbert.cli import main
 from kbert.convert import save_checkpoint
 from kbert.inference import EmbedText, FillMask, ScoreText, extract_features
+
+pytestmark = once_on_torch
 
 TEXT = "The [MASK] sat on [MASK]."
 

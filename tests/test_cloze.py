@@ -3,9 +3,12 @@
 import pathlib
 
 import pytest
+from conftest import once_on_torch
 
 from kbert.inference import FillMask
 from training import cloze
+
+pytestmark = once_on_torch
 
 FOLDER = pathlib.Path(cloze.__file__).parent / "cloze"
 

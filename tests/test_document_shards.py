@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import test_prepare
-from conftest import once
+from conftest import once_on_torch
 from test_pipelines import assert_equal_batches, hashable, make_rows, unmasked_rows
 
 from kbert.data.check_dataset import check_dataset
@@ -14,7 +14,7 @@ from kbert.data.pipelines import pretraining_dataset
 from kbert.data.schema import DatasetInfo, PairingInfo, ShardInfo, read_shard, write_shard
 from training import prepare
 
-pytestmark = once
+pytestmark = once_on_torch
 
 SPECIAL_TOKEN_IDS = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
 PAIRING = PairingInfo(max_sequence_length=21, short_sequence_rate=0.2)

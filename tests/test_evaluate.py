@@ -5,6 +5,7 @@ import re
 import keras
 import numpy as np
 import pytest
+from conftest import once_on_torch
 from test_training import make_data
 
 from kbert import BertBackbone, BertConfig, BertPretrainer, save_checkpoint
@@ -12,6 +13,8 @@ from kbert.data.pipelines import pretraining_dataset
 from kbert.data.schema import DatasetInfo, PretrainingRow, ShardInfo, write_shard
 from kbert.text.tokenizer import WordPieceTokenizer
 from training import evaluate
+
+pytestmark = once_on_torch
 
 SPECIAL = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
 

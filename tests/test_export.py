@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 
+import keras
 import numpy as np
 import pytest
 import tiny_model
@@ -19,11 +20,15 @@ pytest.importorskip("tensorflow_text")
 from kbert.export import comparison  # noqa: E402
 from kbert.export.versions import write_version  # noqa: E402
 
+# Another backend than TensorFlow exports in a child process, from a folder: JAX as PyTorch.
+not_on_jax = pytest.mark.skipif(keras.backend.backend() == "jax", reason="the run on PyTorch has it")
+
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+@not_on_jax
 def test_metadata_and_nothing_beside_the_version(exported):
     checkpoint, path = exported
     assert path.name == "1" and names(path.parent) == ["1"]
@@ -90,6 +95,7 @@ def test_top_k_out_of_range(exported, tmp_path, top_k, message):
         export_saved_model(exported[0], tmp_path, top_k)
 
 
+@not_on_jax
 def test_a_refusal_comes_through_the_child_process(tmp_path):
     # On the TensorFlow backend there is no child: the same sentence either way.
     with pytest.raises((ValueError, FileNotFoundError), match="Received: 'no-such-model'"):

@@ -11,14 +11,14 @@ import keras
 import numpy as np
 import pytest
 import safetensors.numpy
-from conftest import once
+from conftest import once_on_torch
 from test_training import assert_same_run, command, make_data
 
 from kbert.data.schema import DatasetInfo
 from training import prepare, pretrain
 from training.state import saved_states
 
-pytestmark = once
+pytestmark = once_on_torch
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from conftest import once_on_torch
 from tiny_model import make_tokenizer
 from tiny_task import animal_sentences, save_encoder
 
@@ -103,6 +104,7 @@ def test_states_are_those_of_transformers_and_computed_once(encoder, tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
+@once_on_torch
 def test_the_whole_road(encoder, data, tmp_path, capsys):
     arguments = ["tags", "--data", data, "--init", encoder, "--output", str(tmp_path)]
     fast = ["--units", "12", "--depth", "1", "--epochs", "6", "--learning_rate", "0.03", "--batch_size", "16"]

@@ -9,6 +9,7 @@ import pytest
 import sklearn.utils.class_weight
 import torch
 import transformers
+from conftest import once_on_torch
 from tiny_task import save_encoder, write_animals
 
 from kbert.convert import load
@@ -82,6 +83,7 @@ def test_the_whole_road(run, data, tmp_path, capsys):
     np.testing.assert_allclose(probabilities(out, texts), logits.softmax(-1)[:, 0].numpy(), atol=1e-5)
 
 
+@once_on_torch
 def test_a_seed_repeats_whatever_the_padding(run, data, tmp_path, monkeypatch):
     texts = texts_of(data, "dev")
     settings = [*FAST, "--max_train_rows", "48"]
@@ -94,6 +96,7 @@ def test_a_seed_repeats_whatever_the_padding(run, data, tmp_path, monkeypatch):
     np.testing.assert_allclose(probabilities(tmp_path / "out", texts), expected, atol=2e-3)
 
 
+@once_on_torch
 def test_the_grid_keeps_the_best(run, tmp_path, monkeypatch):
     grid = {"batch_size": (16,), "learning_rate": (1e-9, 0.01), "epochs": (5,)}
     monkeypatch.setattr(finetune_plan, "GRID", grid)
@@ -108,6 +111,7 @@ def test_the_grid_keeps_the_best(run, tmp_path, monkeypatch):
     assert Classify(tmp_path / "out")("the mat ran home , cat .")[0].name == "cat"
 
 
+@once_on_torch
 def test_early_stopping_takes_the_best_epoch(run, tmp_path, monkeypatch):
     mains, weights = iter([50.0, 70.0, 60.0, 65.0, 99.0]), []
 
@@ -126,6 +130,7 @@ def test_early_stopping_takes_the_best_epoch(run, tmp_path, monkeypatch):
     assert any(not np.array_equal(second, last) for second, last in zip(weights[1], weights[-1], strict=True))
 
 
+@once_on_torch
 def test_frozen_layers_stay(run, tmp_path):
     encoder = save_encoder(tmp_path / "encoder", num_layers=2)
     settings = ["--freeze", "2", "--layer_decay", "0.9", "--class_weights", "--learning_rate", "0.01"]
@@ -147,6 +152,7 @@ def test_class_weights_are_balanced():
     np.testing.assert_allclose([row.weights["logits"] for row in finetune_plan._weigh(Task, rows)], wanted)
 
 
+@once_on_torch
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -4,10 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from conftest import once_on_torch
 from tiny_task import WORDS, animal_sentences, save_encoder
 
 from kbert.inference import Answer, Choose, Classify, Tag
 from training import finetune, finetune_peer
+
+pytestmark = once_on_torch
 
 FAST = ["--learning_rate", "0.01", "--epochs", "5", "--batch_size", "16"]
 

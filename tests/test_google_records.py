@@ -5,12 +5,15 @@ import collections
 import numpy as np
 import pytest
 import tensorflow as tf
+from conftest import once_on_torch
 from test_training import command, make_data
 
 from kbert.data.google_records import google_dataset, padded_lengths, read_google_rows, write_google_records
 from kbert.data.pipelines import pretraining_dataset
 from kbert.data.schema import DatasetInfo, PretrainingRow, batch_spec, read_shard
 from training import pretrain, read_google, write_google
+
+pytestmark = once_on_torch
 
 T, P = 29, 5
 PAD, CLS, SEP, MASK = 0, 2, 3, 4

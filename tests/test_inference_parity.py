@@ -7,6 +7,7 @@ from pydoc_data.topics import topics
 import keras
 import numpy as np
 import pytest
+from conftest import once_on_torch
 from tiny_model import TOKENS, WORDS, make_model, make_tokenizer
 
 from kbert.convert import find_checkpoint, load, save_checkpoint
@@ -97,6 +98,7 @@ def english_sentences(count):
     return list(sentences)[:count]
 
 
+@once_on_torch
 def test_200_sentences_with_the_preset():
     generator, sentences = np.random.default_rng(7), []
     for sentence in english_sentences(200):
@@ -151,6 +153,7 @@ def test_scores_with_random_weights(folder, checkpoint):
     compare_scores(folder, checkpoint, ["the cats ran home.", "학교에 zebra", "a mat, a dog, a cat on the mat"])
 
 
+@once_on_torch
 def test_scores_with_the_preset():
     compare_scores(find_checkpoint("kbert-small-en"), load("kbert-small-en"), english_sentences(2))
 

@@ -3,14 +3,14 @@
 import json
 
 import pytest
-from conftest import once
+from conftest import once_on_torch
 
 from kbert import FillMask, SentencePair, WordPieceTokenizer
 from kbert.cli import main
 from kbert.convert import find_checkpoint
 from kbert.inference.languages import ENGLISH, KOREAN, by_language, preset_for, reads
 
-pytestmark = once
+pytestmark = once_on_torch
 
 TEXTS = {ENGLISH: "The cat sits on the [MASK].", KOREAN: "대한민국의 수도는 [MASK]이다."}
 

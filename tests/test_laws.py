@@ -207,11 +207,13 @@ def test_save_and_load_keep_config_numbers_and_optimiser(rng, tmp_path):
             np.testing.assert_allclose(to_numpy(ours.value), to_numpy(theirs.value), atol=1e-6, err_msg=ours.path)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-@pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])
+# XLA for one precision that scales the loss and one that does not: it compiles the same graph as without.
+@pytest.mark.parametrize(
+    ("precision", "jit_compile"), [("float32", True), ("mixed_bfloat16", False), ("mixed_float16", True)]
+)
 def test_one_step_moves_every_weight_in_each_precision(rng, precision, jit_compile):
-    if jit_compile and keras.backend.backend() == "torch":
-        pytest.skip("torch.compile needs a minute for this; kbert never turns it on by itself")
+    if keras.backend.backend() == "torch":
+        jit_compile = False  # torch.compile needs a minute for this; kbert never turns it on by itself.
     model = make_model(rng, CONFIG.replace(dropout=0.1), dtype=precision)
     before = to_numpy([variable.value for variable in model.trainable_variables])
     model.compile(

@@ -8,7 +8,7 @@ import types
 import keras
 import numpy as np
 import pytest
-from conftest import once
+from conftest import once_on_torch
 from test_pretrain_recipe import assert_same_weights
 from test_training import command, make_data
 
@@ -18,7 +18,7 @@ from training.devices import Devices
 from training.minutes import updates_in
 from training.state import saved_states
 
-pytestmark = once
+pytestmark = once_on_torch
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from conftest import CONFIG, make_batch, make_model, to_numpy
 from kbert.optimization import BertAdamW, Lamb, WarmupLinearDecay
 
 ACCUMULATE = 3
-CALM = CONFIG.replace(dropout=0.0, attention_dropout=0.0)
+CALM = CONFIG.replace(num_layers=1, dropout=0.0, attention_dropout=0.0)
 
 
 def make(scale, optimizer_class=BertAdamW, accumulate=ACCUMULATE):

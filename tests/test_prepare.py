@@ -10,14 +10,14 @@ import subprocess
 import sys
 
 import pytest
-from conftest import once
+from conftest import once_on_torch
 
 from kbert.data.check_dataset import check_dataset
 from kbert.data.schema import NO_PAIR, DatasetInfo, read_shard
 from kbert.text.corpora import Document
 from training import prepare
 
-pytestmark = once
+pytestmark = once_on_torch
 
 SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = ["sees", "likes", "of", "a", "big", "small"]

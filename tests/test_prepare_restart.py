@@ -9,12 +9,12 @@ import sys
 import time
 
 import pytest
-from conftest import once
+from conftest import once_on_torch
 
 from kbert.data.schema import read_shard
 from training import prepare
 
-pytestmark = once
+pytestmark = once_on_torch
 
 WORDS = ["sees", "likes", "of", "a", "big", "small", "red", "old"]
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]

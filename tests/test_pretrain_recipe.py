@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import safetensors.numpy
+from conftest import once_on_torch
 from test_training import command, history, make_data
 
 from kbert import BertBackbone, BertConfig, BertPretrainer
@@ -44,6 +45,7 @@ def test_shares_counted_by_hand():
     assert masking_shares([batch] * 3, MASK, num_tokens=15)["tokens"] == 28
 
 
+@once_on_torch
 def test_the_flags_reach_the_data_and_the_shares_are_printed_once(data, tmp_path, capsys):
     changes = {"steps": 4, "save_every": 2, "batch_size": 16, "mask_selection_length": 9}
     changes |= {"mask_selection_rate": 0.3, "mask_token_rate": 0.25, "random_token_rate": 0.0}
@@ -63,6 +65,7 @@ def test_the_flags_reach_the_data_and_the_shares_are_printed_once(data, tmp_path
     assert masking_shares(others.as_numpy_iterator(), MASK)["selected"] > shares["selected"]
 
 
+@once_on_torch
 def test_a_run_from_before_a_flag_goes_on(data, tmp_path):
     arguments = command(data, tmp_path / "run", steps=2, save_every=1)
     result = pretrain.main(arguments)
@@ -79,6 +82,7 @@ def test_a_run_from_before_a_flag_goes_on(data, tmp_path):
         pretrain.main([*arguments, "--whole_words"])
 
 
+@once_on_torch
 def test_a_budget_in_passes_or_tokens_becomes_updates(data):
     shards = DatasetInfo.from_folder(data).shards
     rows, tokens = (sum(getattr(shard, name) for shard in shards) for name in ("rows", "tokens"))
@@ -94,6 +98,7 @@ def test_a_budget_in_passes_or_tokens_becomes_updates(data):
     assert updates(tokens=tokens / rows * 14 * 5 - 1) == 5 and updates(tokens=tokens / rows * 14 * 5 + 1) == 6
 
 
+@once_on_torch
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -145,6 +150,7 @@ def assert_same_weights(one, other):
         np.testing.assert_allclose(value, weights_of(other)[name], rtol=0, atol=1e-6, err_msg=name)
 
 
+@once_on_torch
 def test_saves_need_not_divide_the_budget(uneven, data, tmp_path):
     output, arguments = uneven
     assert [step for step, _ in saved_states(output / "state")] == [4, 5]

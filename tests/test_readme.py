@@ -147,6 +147,7 @@ def test_the_korean_readme_has_the_same_commands_and_answers():
     assert re.findall(rows, KOREAN) == re.findall(rows, README) != []
 
 
+@once
 def test_korean_options_are_the_real_ones():
     helps = {
         "kbert vocab": [sys.executable, "-m", "kbert.cli", "vocab", "--help"],

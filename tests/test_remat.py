@@ -27,8 +27,8 @@ def train(config, remat, dtype="float32", **compile_settings):
     return logs.history["loss"], to_numpy(list(model.trainable_variables)), model
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-@pytest.mark.parametrize("rates", [(0.0, 0.0), (0.2, 0.0), (0.2, 0.3)])
+# Without dropout of the probabilities attention is computed another way.
+@pytest.mark.parametrize(("rates", "jit_compile"), [((0.2, 0.0), False), ((0.2, 0.3), False), ((0.2, 0.3), True)])
 def test_a_run_is_the_same_with_and_without(rates, jit_compile):
     if jit_compile and keras.backend.backend() == "torch":
         pytest.skip("compiling is torch.compile's, which needs a C++ compiler")
@@ -44,15 +44,18 @@ def test_a_run_is_the_same_with_and_without(rates, jit_compile):
         np.testing.assert_array_equal(*states)
 
 
-def test_dropout_is_at_work():
-    losses = [train(CONFIG.replace(dropout=rate), remat=True)[0] for rate in (0.0, 0.2)]
-    assert np.abs(np.subtract(*losses)).max() > 1e-3
+def test_dropout_is_at_work(rng):
+    block = EncoderBlock(3, 12, 20, dropout=0.2, attention_dropout=0.0)
+    block.remat = True
+    inputs = rng.normal(size=(2, 7, 12)).astype("float32"), np.ones((2, 7), "int32")
+    quiet, first, second = (to_numpy(block(*inputs, training=training)) for training in (False, True, True))
+    assert min(np.abs(first - quiet).max(), np.abs(first - second).max()) > 1e-3
 
 
-@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
-def test_mixed_precision(dtype):
-    losses, weights, _ = train(CONFIG, remat=False, dtype=dtype)
-    again, others, _ = train(CONFIG, remat=True, dtype=dtype)
+def test_mixed_precision():
+    """In float16, whose loss is scaled, too; the casts are those of bfloat16."""
+    losses, weights, _ = train(CONFIG, remat=False, dtype="mixed_float16")
+    again, others, _ = train(CONFIG, remat=True, dtype="mixed_float16")
     np.testing.assert_allclose(again, losses, rtol=1e-2)
     for value, expected in zip(others, weights, strict=True):
         np.testing.assert_allclose(value, expected, rtol=0, atol=2e-2)
@@ -107,8 +110,8 @@ def peak_megabytes(layers, remat):
 def test_blocks_keep_less():
     """Attention alone keeps `[B, N, T, S]` three times: probabilities, what dropout left of them, and its mask."""
     kept = 4 * 4 * 512 * 512 * 4 / 2**20  # MB of one of them in float32.
-    without, with_remat = (peak_megabytes(layers=10, remat=remat) for remat in (False, True))
-    assert without - with_remat > 9 * kept
+    without, with_remat = (peak_megabytes(layers=6, remat=remat) for remat in (False, True))
+    assert without - with_remat > 5 * kept
 
 
 @pytest.mark.skipif(keras.backend.backend() != "jax", reason="asks JAX what it keeps")

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+from conftest import once_on_torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_model import CONFIG, make_tokenizer
@@ -10,6 +11,8 @@ from tiny_model import CONFIG, make_tokenizer
 from kbert.models import BertBackbone, BertClassifier
 from kbert.tasks.batches import POOL_BATCHES, Row, collate, padded_length, predict_rows, shuffled_batches
 from kbert.text.tokenizer import PackedText
+
+pytestmark = once_on_torch
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=300), st.integers(1, 7), st.integers(0, 5), st.integers(0, 5))

@@ -16,6 +16,7 @@ import keras
 import numpy as np
 import pytest
 import safetensors.numpy
+from conftest import once_on_torch
 
 from kbert.convert import load
 from kbert.data.pipelines import pretraining_dataset
@@ -134,6 +135,7 @@ def test_killed_and_started_again_is_the_run_that_was_never_killed(finished, dat
     assert starts[0]["first_step"] == 0 < starts[1]["first_step"] < 60
 
 
+@once_on_torch
 def test_a_damaged_state_gives_way_to_the_one_before(copy, finished, data, capsys):
     newest = saved_states(copy / "state")[-1][1]
     newest.write_bytes(newest.read_bytes()[:1000])
@@ -162,6 +164,7 @@ def test_killed_between_the_last_save_and_the_result(copy, finished, data):
     assert_same_run(copy, finished)
 
 
+@once_on_torch
 def test_what_does_not_fit_is_refused_by_name(data, finished, tmp_path):
     other = tmp_path / "other"
     shutil.copytree(data, other)
@@ -179,6 +182,7 @@ def test_what_does_not_fit_is_refused_by_name(data, finished, tmp_path):
     assert not output.exists()  # So the command with the mistake mended is not refused.
 
 
+@once_on_torch
 def test_pairs_and_running_text_in_one_run(data, tmp_path):
     texts = tmp_path / "texts"
     corpus = [data.parent / "corpus.txt", "--vocabulary", data, "--output", texts, "--nsp", "none"]
@@ -199,6 +203,7 @@ def test_pairs_and_running_text_in_one_run(data, tmp_path):
     assert run_without_pairs["nsp_loss"] == 0 and run_without_pairs["mlm_loss"] > 1
 
 
+@once_on_torch
 def test_nan_stops_the_run_and_keeps_the_last_good_save(data, tmp_path):
     # The rate of the first step is 0, of the second beyond all bounds: what it leaves has no finite held-out loss.
     output = tmp_path / "run"
@@ -224,6 +229,7 @@ def held_out_losses(checkpoint, data):
     return losses
 
 
+@once_on_torch
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("mixed_bfloat16", 2e-2)])
 def test_init_keeps_the_heads_and_no_dropout_the_rates(finished, data, tmp_path, precision, tolerance):
     # A step of a rate near 0 leaves the weights as they are.
@@ -259,6 +265,7 @@ def test_init_names_the_heads_that_are_missing(finished, data, tmp_path, capsys)
     np.testing.assert_array_equal(pooler, weights["bert.pooler.dense.weight"].T)
 
 
+@once_on_torch
 def test_a_dataset_without_held_out_rows(data, tmp_path, capsys):
     shutil.copytree(data, tmp_path / "shards")
     info = json.loads((data / "dataset.json").read_text()) | {"held_out": []}

@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from conftest import once
+from conftest import once_on_torch
 from test_training import command, make_data
 
 from kbert.data.schema import DatasetInfo, PretrainingRow, ShardInfo, write_shard
 from training import pretrain
 from training.unigram import unigram_loss
 
-pytestmark = once
+pytestmark = once_on_torch
 
 SPECIAL_TOKEN_IDS = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
 
