@@ -98,9 +98,6 @@ def finished(arguments, tmp_path_factory):
     return output
 
 
-@pytest.mark.skipif(
-    keras.backend.backend() == "tensorflow", reason="fine-tuning has batches of several lengths on TensorFlow"
-)
 def test_one_optimizer_goes_through_both_phases(finished, data, long_data):
     """Against the loop that a person would write."""
     keras.utils.set_random_seed(5)
