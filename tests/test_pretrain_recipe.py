@@ -36,11 +36,12 @@ def data(tmp_path_factory):
 def test_shares_counted_by_hand():
     rows = np.array([[2, MASK, 7, 8, 9, 3, 0, 0], [2, 5, MASK, 6, 11, 12, 13, 3]])
     inputs = {"token_ids": rows, "padding_mask": (rows != 0).astype(int)}
-    inputs["mask_positions"] = np.array([[1, 2, 0], [2, 3, 5]])
-    targets = {"mlm": np.array([[20, 21, 0], [MASK, 6, 22]])}  # [MASK], another; [MASK] though kept, kept, another.
-    weights = {"mlm": np.array([[1, 1, 0], [1, 1, 1]])}
+    inputs["mask_positions"] = np.array([[1, 2, 0, 0], [2, 3, 4, 5]])
+    # [MASK], another; [MASK] though it was there before, kept, kept, another.
+    targets = {"mlm": np.array([[20, 21, 0, 0], [MASK, 6, 11, 22]])}
+    weights = {"mlm": np.array([[1, 1, 0, 0], [1, 1, 1, 1]])}
     batch = (inputs, targets, weights)
-    expected = {"tokens": 14, "selected": 5 / 14, "mask": 2 / 5, "random": 2 / 5, "kept": 1 / 5}
+    expected = {"tokens": 14, "selected": 6 / 14, "mask": 2 / 6, "random": 2 / 6, "kept": 2 / 6}
     assert masking_shares([batch], MASK) == pytest.approx(expected)
     assert masking_shares([batch] * 3, MASK, num_tokens=15)["tokens"] == 28
 
