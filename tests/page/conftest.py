@@ -3,6 +3,8 @@
 No request of the page may leave this machine.
 """
 
+import os
+import pathlib
 import urllib.parse
 
 import keras
@@ -113,6 +115,8 @@ def page(request, browser, address):
     page.goto(address)
     page.get_by_role("button", name="Fill", exact=True).wait_for()
     yield page
+    if folder := os.environ.get("KBERT_SCREENSHOTS"):  # Set in continuous integration, which keeps them.
+        page.screenshot(path=pathlib.Path(folder, f"{request.node.name}.png"), full_page=True)
     right_edges = page.locator("button:not(.visually-hidden *), textarea, .kb-card").evaluate_all(
         "parts => parts.map(part => part.getBoundingClientRect().right)"
     )
