@@ -11,6 +11,7 @@ from demo.questions import PAGE_QUESTION, answer_on_page, check_texts
 
 SECONDS = 2  # Between two looks.
 TOP_K = 5
+GONE = "A run is kept until a few others were started. Received: one that is gone. Start another."
 
 
 def build_section(say, runs, queue):
@@ -64,9 +65,6 @@ def build_section(say, runs, queue):
 
     question = dict(fn=ask, inputs=[name, parts["question"]], outputs=parts["answer"], **PAGE_QUESTION)
     gr.on([parts["ask"].click, parts["question"].submit], **question)
-
-
-GONE = "A run is kept until a few others were started. Received: one that is gone. Start another."
 
 
 def _lay_out(say):

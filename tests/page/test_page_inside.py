@@ -3,9 +3,10 @@
 import numpy as np
 
 from kbert import InspectText, PlayMasking
-from page.page_driver import expect_bars, open_tab
+from page.page_driver import both_widths, expect_bars, open_tab
 
 
+@both_widths
 def test_inside_shows_the_attention_and_the_sum_of_what_is_typed(page, checkpoint):
     from playwright.sync_api import expect
 
@@ -45,6 +46,7 @@ def test_inside_shows_the_attention_and_the_sum_of_what_is_typed(page, checkpoin
     expect(page.locator(".kb-answer").get_by_role("alert")).to_contain_text("A text must have at most 64 tokens")
 
 
+@both_widths
 def test_the_masking_game_is_played_with_what_is_typed(page, checkpoint):
     from playwright.sync_api import expect
 

@@ -26,7 +26,7 @@ from kbert import (
     ScoreText,
     SentencePair,
 )
-from page.page_driver import NAMED_PAIRS, ROOT, open_tab, text_box
+from page.page_driver import PAIRS, ROOT, open_tab, text_box
 
 TABLE = tomllib.loads((ROOT / "demo" / "words.toml").read_text(encoding="utf-8"))
 HANGUL = re.compile("[가-힣]")
@@ -83,7 +83,7 @@ def test_a_switch_of_language_keeps_the_tab_and_what_was_typed(browser, address,
     expect(text_box(page)).to_have_value("Typed here [MASK].")
     expect(page.get_by_label("빈칸을 모두 함께")).to_be_checked()
     open_tab(page, "두 문장")
-    expect(page.get_by_label("첫째 문장")).to_have_value(NAMED_PAIRS["ko"]["태풍과 피해"][0])  # Nobody typed there.
+    expect(page.get_by_label("첫째 문장")).to_have_value(PAIRS[0][0])  # Nobody typed there.
     page.close()
 
 

@@ -1,7 +1,6 @@
 """The one-minute run on the tab "Training", driven in a real browser by two people."""
 
 import pathlib
-import re
 import tempfile
 
 import pytest
@@ -40,10 +39,9 @@ def test_a_text_is_learnt_watched_stopped_and_asked(browser, address):
     expect(first.get_by_role("heading", name="What it answers now").last).to_be_visible()
     first.get_by_role("button", name="Stop", exact=True).click()
     expect(card).to_contain_text("Stopped: the last save stays.")
-    done, total = re.match(r"(\d+) of ([\d,]+) updates", card.locator(".kb-note").first.inner_text()).groups()
-    assert 0 < int(done) < int(total.replace(",", ""))
     ask.click()
     (folder,) = set(pathlib.Path(tempfile.gettempdir()).glob("kbert-minute-*")) - before
+    assert not (folder / "run" / "result.json").exists()  # What a run writes last.
     expect_bars(first, candidates(FillMask(folder / "run")(QUESTIONS["en"], 5)))
     for page in (first, second):
         page.close()

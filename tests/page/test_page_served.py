@@ -6,7 +6,7 @@ from served import serve as serve_model
 
 from demo.served_model import open_served_model
 from kbert import FillMask, SentencePair
-from page.page_driver import expect_bars, open_tab, serve, text_box
+from page.page_driver import expect_bars, open_tab, show, text_box
 
 pytestmark = once
 
@@ -39,7 +39,7 @@ def test_the_page_shows_what_the_server_answers(browser, exported, model_server)
 
     url, process = model_server
     text, pair = "the [MASK] sat on a [MASK] .", ("the cat sat", "on a mat")
-    with serve("--serving", url) as address:
+    with show("--serving", url) as address:
         page = browser.new_page()
         page.goto(address)
         expect(page.get_by_role("tab")).to_have_text(["Fill mask", "Sentence pair", "Tokens", "About"])

@@ -8,7 +8,7 @@ from conftest import once
 
 from demo.app import main
 from demo.training_run import read_run
-from page.page_driver import open_tab
+from page.page_driver import both_widths, open_tab
 from page.watched_run import EXAMPLES, write_run
 
 pytestmark = once
@@ -33,6 +33,7 @@ def test_a_run_is_read_while_it_is_written(training_run):
     assert set(read_run(training_run).curves) == {"loss", "mlm_accuracy", "mlm_loss", "nsp_accuracy", "learning_rate"}
 
 
+@both_widths
 def test_curves_grow_on_the_page_as_the_run_saves(page, address, training_run):
     from playwright.sync_api import expect
 
