@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 # Legible on the page's light and dark grounds alike.
 _TEXT = "#64748b"
-_TEAL = [[0, "rgba(15, 118, 110, 0)"], [1, "rgb(15, 118, 110)"]]
+_TEAL = [[0, "rgba(13, 148, 136, 0)"], [1, "rgb(13, 148, 136)"]]
 _BELOW_AND_ABOVE = [[0, "rgb(180, 83, 9)"], [0.5, "rgba(148, 163, 184, 0.15)"], [1, "rgb(15, 118, 110)"]]
 _CELL = 26  # Pixels a token.
 SMALLEST_LINE = 0.02
@@ -57,7 +57,7 @@ def attention_lines(say, tokens, attention):
         places = [
             place for one, other in zip(ones.tolist(), others.tolist(), strict=True) for place in (one, other, None)
         ]
-        line = {"color": f"rgba(15, 118, 110, {most})", "width": 1 + 4 * most}
+        line = {"color": f"rgba(13, 148, 136, {most})", "width": 1 + 4 * most}
         chart.add_trace(go.Scatter(x=[0, 1, None] * len(ones), y=places, mode="lines", line=line, hoverinfo="skip"))
     for x, side in ((0, "left"), (1, "right")):
         chart.add_trace(
@@ -114,7 +114,7 @@ def line_chart(steps, lines, steps_title, is_share):
     """
     chart = go.Figure()
     for place, (name, values) in enumerate(lines.items()):
-        color = "rgb(15, 118, 110)" if place + 1 == len(lines) else "rgb(148, 163, 184)"
+        color = "rgb(13, 148, 136)" if place + 1 == len(lines) else "rgb(148, 163, 184)"
         chart.add_trace(
             go.Scatter(x=steps, y=values, name=name, mode="lines+markers", line={"color": color}, marker={"size": 4})
         )

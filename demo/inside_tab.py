@@ -21,6 +21,7 @@ EXAMPLES = {
         "두 문장": ["우리 강아지는 귀엽다.", "공놀이를 좋아한다."],
     },
 }
+LOOKS = {"en": (9, 2), "ko": (8, 1)}  # "it" at "animal", "했다" at "나".
 MAX_TOKENS = 64  # More would not be legible.
 NUM_HEADS = 5  # Listed for two tokens.
 AVERAGE = "average"
@@ -136,7 +137,10 @@ def _lay_out(say, named):
             gr.HTML(note(say("inside.sum_note")), js_on_load=None)
             gr.HTML(f"<h2>{html.escape(say('inside.which'))}</h2>", js_on_load=None, elem_classes="kb-section")
             with gr.Row(elem_classes="kb-buttons"):
-                one, other = _token_box(say("inside.one"), 9), _token_box(say("inside.other"), 2)  # it -> animal
+                one, other = (
+                    _token_box(say(f"inside.{name}"), place)
+                    for name, place in zip(("one", "other"), LOOKS[say.language], strict=True)
+                )
             heads = gr.HTML("", js_on_load=None)
         with gr.Column(min_width=300):
             with gr.Row(elem_classes="kb-buttons"):
