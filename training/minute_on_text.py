@@ -32,7 +32,7 @@ ROWS = ("--max_sequence_length", "32", "--held_out_rate", "0.1", "--short_sequen
 DUPLICATES = 10
 # One line of history.csv every few seconds; dropout would only slow down what passes over the text so often.
 RUN = (
-    *("--size", "tiny", "--batch_size", "32", "--mask_selection_length", "5", "--learning_rate", "1e-3"),
+    *("--size", "tiny", "--batch_size", "32", "--mask_selection_length", "5", "--learning_rate", "3e-3"),
     *("--save_every", "50", "--held_out_batches", "2", "--no_dropout"),
 )
 

@@ -11,6 +11,7 @@ from conftest import once
 
 from demo import fill_mask_tab, joints
 from demo.language import BrowserLanguage, preferred_language
+from demo.minute_runs import MinuteRuns
 from demo.page_model import PageModel
 from demo.questions import check_texts
 from demo.served_model import open_served_model
@@ -147,6 +148,7 @@ def test_what_people_meet_as_a_refusal_is_said_in_korean():
         "토큰 40개": lambda: PlayMasking(model, tokenizer)("cat " * 40, 1),
         "1개": lambda: joints._ask(tabs, "the cat."),
         "빈 물음": lambda: Answer(BertSpanFinder(backbone), tokenizer)(" ", "the cat"),
+        "30개": lambda: MinuteRuns().start("One. Two."),
         "둘 이상": lambda: Choose(BertMultipleChoice(backbone), tokenizer)("the", ["cat"]),
         "http://127.0.0.1:9/x": lambda: open_served_model("http://127.0.0.1:9/x", {}),
     }

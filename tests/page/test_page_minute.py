@@ -51,12 +51,16 @@ def test_runs_are_kept_until_others_came(tmp_path):
     runs = MinuteRuns()
     for _ in range(KEPT + 1):
         run = runs.start(example_text("en"))
-        with pytest.raises(ValueError, match="Received: a run without a save"):
+        with pytest.raises(ValueError) as no_save:
             run.fill_mask(QUESTIONS["en"], 1)
+        with pytest.raises(ValueError) as goes_on:
+            runs.start(example_text("en"))
         assert runs.find(run.name).stage == "starting"
         run.stop()
         assert run.stage == "ended"
     assert len(runs.runs) == KEPT and run.folder.is_dir()
+    assert "아직 저장된 모델이 없습니다" in Words("ko").refusal(no_save.value)
+    assert "한 번에 하나씩만" in Words("ko").refusal(goes_on.value)
     runs.close()
     assert not any(one.folder.exists() for one in runs.runs.values())
 
