@@ -40,7 +40,7 @@ clean:
 	touch $@
 
 .venv/demo-ready: .venv/python-ready pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[tensorflow,demo]'
+	$(BIN)/pip install --quiet --editable '.[demo,training]'
 	touch $@
 
 .venv/bench-ready: .venv/test-ready

@@ -8,7 +8,7 @@ import re
 import gradio as gr
 import keras
 
-from demo.questions import answer_to_program
+from demo.questions import PAGE_QUESTION, answer_to_program
 
 PACKAGES = ("keras-kbert", "keras", "tensorflow", "jax", "torch", "tokenizers", "gradio")
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
@@ -22,18 +22,24 @@ def build_tab(say, model):
     Args:
         say: `demo.words.Words`.
         model: `demo.page_model.PageModel`.
+
+    Returns:
+        dict, what a Gradio event must do when the tab is opened: show the sizes of the models, which it loads.
     """
+    names = [card["name"] for card in model.cards]
+
+    def show():
+        rows = zip(*(sizes.items() for sizes in model.sizes()), strict=True)
+        return _table([(say(f"about.{row[0][0]}"), *(f"{value:,}" for _, value in row)) for row in rows], names)
+
     rows = [(say("about.runs_on"), describe_machine()), (say("about.versions"), _versions())]
     gr.HTML(_table(rows), js_on_load=None)
-    sizes = [
-        (say(f"about.{size}"), *(f"{card['sizes'][size]:,}" for card in model.cards))
-        for size in model.cards[0]["sizes"]
-    ]
-    gr.HTML(_table(sizes, [card["name"] for card in model.cards]), js_on_load=None, elem_classes="kb-section")
+    sizes = gr.HTML(_table([], names), js_on_load=None, elem_classes="kb-section kb-numbers")
     for card in model.cards:
         if card["text"]:
             with gr.Accordion(say("about.card", name=card["name"]), open=False):
                 gr.Markdown(readable_card(card["text"]))
+    return PAGE_QUESTION | {"fn": show, "outputs": sizes}
 
 
 def publish(model):
@@ -41,32 +47,34 @@ def publish(model):
 
     def answer() -> dict:
         """The models with their sizes and cards, the backend and device, and the versions of the packages."""
-        return {"models": model.cards, "runs_on": describe_machine(), "versions": _versions()}
+        sizes = list(model.sizes()) or [{}] * len(model.cards)
+        models = [card | {"sizes": found} for card, found in zip(model.cards, sizes, strict=True)]
+        return {"models": models, "runs_on": describe_machine(), "versions": _versions()}
 
     answer_to_program(answer, "about")
 
 
-def card_of(name, checkpoint, folder=None):
-    """Return what the tab shows of a checkpoint, as a dict of plain values.
+def card_of(name, folder=None):
+    """Return what the tab shows of a checkpoint without loading it, as a dict of plain values.
 
     Args:
         name: str.
-        checkpoint: `kbert.convert.Checkpoint`.
         folder: `pathlib.Path` whose README.md is the model card, or None.
     """
-    config = checkpoint.model.backbone.config
     path = folder and folder / "README.md"
+    return {"name": name, "text": path.read_text(encoding="utf-8") if path and path.is_file() else ""}
+
+
+def sizes_of(checkpoint):
+    """Return the sizes of a `kbert.convert.Checkpoint` as a dict of int."""
+    config = checkpoint.model.backbone.config
     return {
-        "name": name,
-        "sizes": {
-            "parameters": checkpoint.model.count_params(),
-            "layers": config.num_layers,
-            "width": config.hidden_dim,
-            "heads": config.num_heads,
-            "vocabulary": config.vocabulary_size,
-            "longest": config.max_sequence_length,
-        },
-        "text": path.read_text(encoding="utf-8") if path and path.is_file() else "",
+        "parameters": checkpoint.model.count_params(),
+        "layers": config.num_layers,
+        "width": config.hidden_dim,
+        "heads": config.num_heads,
+        "vocabulary": config.vocabulary_size,
+        "longest": config.max_sequence_length,
     }
 
 

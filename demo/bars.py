@@ -30,6 +30,19 @@ def number_list(numbers):
     return f'<ol class="kb-bars">{rows}</ol>'
 
 
+def progress_bar(share, label):
+    """Return how much of something is done as HTML.
+
+    Args:
+        share: float in [0, 1].
+        label: str, what a screen reader calls it.
+    """
+    return (
+        f'<div class="kb-track" role="progressbar" aria-label="{html.escape(label)}" aria-valuenow="{100 * share:.0f}">'
+        f'<span style="width:{share:.2%}"></span></div>'
+    )
+
+
 def marked_excerpt(text, start, end):
     """Return the text around the characters [start, end) as HTML, these characters marked."""
     before, after = text[:start], text[end:]

@@ -1,13 +1,17 @@
 """The pictures of the tab "Inside". The browser draws them, so every script that it has letters for is legible."""
 
+import itertools
+
 import numpy as np
 import plotly.graph_objects as go
 
 # Legible on the page's light and dark grounds alike.
 _TEXT = "#64748b"
-_TEAL = [[0, "rgba(15, 118, 110, 0)"], [1, "rgb(15, 118, 110)"]]
+_TEAL = [[0, "rgba(13, 148, 136, 0)"], [1, "rgb(13, 148, 136)"]]
 _BELOW_AND_ABOVE = [[0, "rgb(180, 83, 9)"], [0.5, "rgba(148, 163, 184, 0.15)"], [1, "rgb(15, 118, 110)"]]
 _CELL = 26  # Pixels a token.
+SMALLEST_LINE = 0.02
+_LINE_STEPS = (SMALLEST_LINE, 0.05, 0.1, 0.2, 0.4, 1.0)
 
 
 def attention_chart(say, tokens, attention):
@@ -38,6 +42,39 @@ def attention_chart(say, tokens, attention):
     chart.update_xaxes(side="top", tickangle=-60, title=say("inside.to_axis"), **labels)
     chart.update_yaxes(autorange="reversed", title=say("inside.from_axis"), **labels)
     return _styled(chart, height=170 + _CELL * len(tokens))
+
+
+def attention_lines(say, tokens, attention):
+    """Draw who looks at whom as lines from each token, at the left, to those it looks at, at the right.
+
+    Args:
+        say, tokens, attention: as in `attention_chart`. What is not above `SMALLEST_LINE` has no line.
+    """
+    chart = go.Figure()
+    attention = np.minimum(attention, 1)  # What the model rounded up.
+    for least, most in itertools.pairwise(_LINE_STEPS):
+        ones, others = np.nonzero((attention > least) & (attention <= most))  # Not for nan.
+        places = [
+            place for one, other in zip(ones.tolist(), others.tolist(), strict=True) for place in (one, other, None)
+        ]
+        line = {"color": f"rgba(13, 148, 136, {most})", "width": 1 + 4 * most}
+        chart.add_trace(go.Scatter(x=[0, 1, None] * len(ones), y=places, mode="lines", line=line, hoverinfo="skip"))
+    for x, side in ((0, "left"), (1, "right")):
+        chart.add_trace(
+            go.Scatter(
+                x=[x] * len(tokens),
+                y=list(range(len(tokens))),
+                text=tokens,
+                mode="text",
+                textposition=f"middle {side}",
+                hoverinfo="skip",
+            )
+        )
+    titles = {"tickvals": [0, 1], "ticktext": [say("inside.from_axis"), say("inside.to_axis")], "side": "top"}
+    chart.update_xaxes(range=[-0.5, 1.5], showgrid=False, zeroline=False, **titles)
+    chart.update_yaxes(autorange="reversed", visible=False)
+    chart.update_layout(showlegend=False)
+    return _styled(chart, height=80 + _CELL * len(tokens))
 
 
 def embedding_chart(say, token, vectors):
@@ -77,7 +114,7 @@ def line_chart(steps, lines, steps_title, is_share):
     """
     chart = go.Figure()
     for place, (name, values) in enumerate(lines.items()):
-        color = "rgb(15, 118, 110)" if place + 1 == len(lines) else "rgb(148, 163, 184)"
+        color = "rgb(13, 148, 136)" if place + 1 == len(lines) else "rgb(148, 163, 184)"
         chart.add_trace(
             go.Scatter(x=steps, y=values, name=name, mode="lines+markers", line={"color": color}, marker={"size": 4})
         )

@@ -7,7 +7,7 @@ import math
 import gradio as gr
 
 from demo import surprise
-from demo.bars import answer_card, bar_list, empty_card, marked_excerpt, window_note
+from demo.bars import answer_card, bar_list, empty_card, marked_excerpt, note, window_note
 from demo.questions import PAGE_QUESTION, answer_on_page, answer_to_program, check_texts
 
 # Gradio shows 60 characters of an example.
@@ -60,7 +60,8 @@ def build_tab(say, model):
                 + window_note(say, text, *mask.window)
                 + bar_list((candidate.word, candidate.probability) for candidate in mask.candidates)
                 for mask in _ask(model, text, None if targets else top_k, targets)
-            )
+            ),
+            note(say("fill_mask.targets_note")) if targets else "",
         )
 
     with gr.Row(elem_classes="kb-tab"):

@@ -7,8 +7,8 @@ import gradio as gr
 import numpy as np
 
 from demo import masking_game
-from demo.bars import answer_card, note, refusal_card
-from demo.charts import attention_chart, embedding_chart
+from demo.bars import answer_card, bar_list, empty_card, note, refusal_card
+from demo.charts import attention_chart, attention_lines, embedding_chart
 from demo.questions import PAGE_QUESTION, answer_to_program, check_texts
 
 EXAMPLES = {
@@ -21,37 +21,44 @@ EXAMPLES = {
         "두 문장": ["우리 강아지는 귀엽다.", "공놀이를 좋아한다."],
     },
 }
+LOOKS = {"en": (9, 2), "ko": (8, 1)}  # "it" at "animal", "했다" at "나".
 MAX_TOKENS = 64  # More would not be legible.
+NUM_HEADS = 5  # Listed for two tokens.
 AVERAGE = "average"
 BOTH, LEFT_TO_RIGHT = "both", "left"
+DRAWINGS = {"matrix": attention_chart, "lines": attention_lines}
 
 
 def build_tab(say, model):
-    """Lay out the tab inside the `gr.Blocks` being built, with the first example looked into.
+    """Lay out the tab inside the `gr.Blocks` being built.
 
     Args:
         say: `demo.words.Words`.
         model: `demo.page_model.PageModel`.
+
+    Returns:
+        dict, what a Gradio event must do when the tab is opened: look into the first example.
     """
     named = {name: pair for language in say.mine_first(model.languages) for name, pair in EXAMPLES[language].items()}
     first = next(iter(named.values()))
 
-    def show(text, text_pair, token, layer, head, view):
+    def show(text, text_pair, token, layer, head, view, drawing, one, other):
         try:
             found = _look(model.inspect, text, text_pair)
         except ValueError as error:
-            return refusal_card(say, error), None, None
-        place = min(int(token), len(found.tokens) - 1)
-        rows = {say(f"inside.{name}_row"): row for name, row in rows_of(found, place).items()}
+            return refusal_card(say, error), None, None, *[gr.skip()] * 3, ""
+        token, one, other = places = [min(place, len(found.tokens) - 1) for place in (token, one, other)]
+        rows = {say(f"inside.{name}_row"): row for name, row in rows_of(found, token).items()}
         matrix = attention_of(found, layer, head, view == LEFT_TO_RIGHT)
         return (
             answer_card(pieces_table(say, found)),
-            embedding_chart(say, found.tokens[place], rows),
-            attention_chart(say, found.tokens, matrix),
+            embedding_chart(say, found.tokens[token], rows),
+            DRAWINGS[drawing](say, found.tokens, matrix),
+            *(gr.update(choices=_numbered(found.tokens), value=place) for place in places),
+            heads_list(say, found, one, other),
         )
 
-    sizes = _look(model.inspect, *first).attention_maps.shape[:2]
-    ask, inputs, outputs, chosen = _lay_out(say, named, sizes, show(*first, 1, "1", AVERAGE, BOTH))
+    ask, inputs, outputs, chosen = _lay_out(say, named)
     text, text_pair, *settings = inputs
     question = dict(fn=show, inputs=inputs, outputs=outputs, **PAGE_QUESTION)
     gr.on([ask.click, text.submit, text_pair.submit, *(setting.input for setting in settings)], **question)
@@ -59,19 +66,36 @@ def build_tab(say, model):
     gr.on([ask.click, text.submit], **game)
     chosen.load_input_event.then(**question).then(**game)
 
+    def open_tab(*values):
+        counts = _look(model.inspect, *first).attention_maps.shape[:2]
+        choices = [gr.update(choices=_choices(say, count)) for count in counts]
+        return *choices, *show(*values[: len(inputs)]), game["fn"](values[0], values[-1])
+
+    _, layer, head, *_ = settings
+    opening = {"fn": open_tab, "inputs": [*inputs, game["inputs"][1]]}
+    return PAGE_QUESTION | opening | {"outputs": [layer, head, *outputs, game["outputs"]]}
+
+
+def _numbered(tokens):
+    return [(f"{place} {token}", place) for place, token in enumerate(tokens)]
+
+
+def _choices(say, count):
+    return [(say("inside.average"), AVERAGE), *((str(number), str(number)) for number in range(1, count + 1))]
+
 
 def publish(model):
     """Publish the tab's endpoint of a `PageModel`."""
-    num_layers, num_heads = _look(model.inspect, EXAMPLES["en"]["A pair"][0], "").attention_maps.shape[:2]
 
     def answer(text: str, text_pair: str = "", layer: int = 1, head: int = 1) -> dict:
         """The tokens of a text, or of a pair, and who looks at whom in one head: row t is what token t looks at."""
+        found = _look(model.inspect, text, text_pair)
+        num_layers, num_heads = found.attention_maps.shape[:2]
         if not (1 <= layer <= num_layers and 1 <= head <= num_heads):
             raise ValueError(
                 f"`layer` must be between 1 and {num_layers} and `head` between 1 and {num_heads}. "
                 f"Received: layer={layer}, head={head}."
             )
-        found = _look(model.inspect, text, text_pair)
         return {"tokens": found.tokens, "attention": attention_of(found, layer, head).tolist()}
 
     answer_to_program(answer, "attention")
@@ -88,7 +112,7 @@ def _look_once(inspect, text, text_pair):
     return inspect(text, text_pair)
 
 
-def _lay_out(say, named, num_layers_and_heads, shown):
+def _lay_out(say, named):
     """Return the button, what the person sets, what shows the answer, and the examples."""
     examples = list(named.values())
     with gr.Row(elem_classes="kb-tab"):
@@ -97,7 +121,7 @@ def _lay_out(say, named, num_layers_and_heads, shown):
             text_pair = gr.Textbox("", label=say("inside.second"), max_lines=4)
             ask = gr.Button(say("inside.ask"), variant="primary")
         with gr.Column(elem_classes="kb-answer"):
-            table = gr.HTML(shown[0], js_on_load=None)
+            table = gr.HTML(empty_card(say("inside.hint")), js_on_load=None)
         with gr.Column(elem_classes="kb-examples"):
             chosen = gr.Examples(
                 examples,
@@ -108,25 +132,48 @@ def _lay_out(say, named, num_layers_and_heads, shown):
             )
     with gr.Row(elem_classes="kb-pictures"):
         with gr.Column(min_width=300):
-            token = gr.Slider(0, MAX_TOKENS - 1, value=1, step=1, label=say("inside.token"), buttons=[])
-            sums = gr.Plot(shown[1], show_label=False, container=False)
+            token = _token_box(say("inside.token"), 1)
+            sums = gr.Plot(show_label=False, container=False)
             gr.HTML(note(say("inside.sum_note")), js_on_load=None)
+            gr.HTML(f"<h2>{html.escape(say('inside.which'))}</h2>", js_on_load=None, elem_classes="kb-section")
+            with gr.Row(elem_classes="kb-buttons"):
+                one, other = (
+                    _token_box(say(f"inside.{name}"), place)
+                    for name, place in zip(("one", "other"), LOOKS[say.language], strict=True)
+                )
+            heads = gr.HTML("", js_on_load=None)
         with gr.Column(min_width=300):
             with gr.Row(elem_classes="kb-buttons"):
                 layer, head = (
-                    gr.Dropdown(
-                        [(say("inside.average"), AVERAGE), *((str(n), str(n)) for n in range(1, count + 1))],
-                        value=value,
-                        label=say(f"inside.{name}"),
-                        min_width=0,
-                    )
-                    for name, count, value in zip(("layer", "head"), num_layers_and_heads, ("1", AVERAGE), strict=True)
+                    gr.Dropdown(_choices(say, 1), value=value, label=say(f"inside.{name}"), min_width=0)
+                    for name, value in {"layer": "1", "head": AVERAGE}.items()
                 )
             views = [(say(f"inside.{view}"), view) for view in (BOTH, LEFT_TO_RIGHT)]
             view = gr.Radio(views, value=BOTH, label=say("inside.view"))
-            attention = gr.Plot(shown[2], show_label=False, container=False)
+            drawings = [(say(f"inside.{name}"), name) for name in DRAWINGS]
+            drawing = gr.Radio(drawings, value="matrix", label=say("inside.drawing"))
+            attention = gr.Plot(show_label=False, container=False)
             gr.HTML(note(say("inside.attention_note")), js_on_load=None)
-    return ask, [text, text_pair, token, layer, head, view], [table, sums, attention], chosen
+    inputs = [text, text_pair, token, layer, head, view, drawing, one, other]
+    return ask, inputs, [table, sums, attention, token, one, other, heads], chosen
+
+
+def _token_box(label, place):
+    return gr.Dropdown([(str(place), place)], value=place, label=label, min_width=0)
+
+
+def heads_list(say, inside, one, other):
+    """Return the heads of an `Inside` in which a token looks most at another, as bars.
+
+    Args:
+        say: `demo.words.Words`.
+        inside: `kbert.inference.inspect_text.Inside`.
+        one, other: int, places of the tokens.
+    """
+    shares = inside.attention_maps[:, :, one, other]
+    best = np.argsort(-shares, axis=None, kind="stable")[:NUM_HEADS]
+    found = zip(*np.unravel_index(best, shares.shape), strict=True)
+    return bar_list((say("inside.head_name", layer=n + 1, head=m + 1), float(shares[n, m])) for n, m in found)
 
 
 def attention_of(inside, layer, head, left_to_right=False):

@@ -8,9 +8,7 @@ from starlette.responses import RedirectResponse
 from demo.words import LANGUAGES
 
 # Gradio's page says it is English, whatever it shows.
-SET_LANGUAGE = """() => {
-  document.documentElement.lang = location.pathname.endsWith("/ko") ? "ko" : "en";
-}"""
+SET_LANGUAGE = """document.documentElement.lang = location.pathname.endsWith("/ko") ? "ko" : "en";"""
 
 
 class BrowserLanguage:

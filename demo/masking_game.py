@@ -12,7 +12,7 @@ NUM_ANSWERS = 4
 
 
 def build_section(say, model, text):
-    """Lay out the game under the pictures, with the first text's first draw.
+    """Lay out the game under the pictures.
 
     Args:
         say: `demo.words.Words`.
@@ -32,7 +32,7 @@ def build_section(say, model, text):
         with gr.Row(elem_classes="kb-buttons"):
             draw = gr.Number(1, label=say("game.draw"), precision=0, minimum=1, min_width=0)
             again = gr.Button(say("game.again"), min_width=0)
-        shown = gr.HTML(show(text.value, 1), js_on_load=None)
+        shown = gr.HTML("", js_on_load=None)
 
     question = dict(fn=show, inputs=[text, draw], outputs=shown, **PAGE_QUESTION)
     drawn = again.click(None, draw, draw, js="(draw) => draw + 1")

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import pathlib
 
-from demo.about_tab import card_of
+from demo.about_tab import card_of, sizes_of
 from demo.inside_tab import MAX_TOKENS
 from kbert import FillMask, InspectText, PlayMasking, ScoreText, SentencePair, WordPieceTokenizer, load
 from kbert.convert.sources import find_checkpoint
@@ -26,7 +26,9 @@ class PageModel:
         play_masking: `kbert.PlayMasking`, with `inspect`.
         languages: tuple of "en" and "ko", those to show examples in.
         cards: tuple of dict, what `demo.about_tab.card_of` returns of each model.
+        sizes: function without arguments to what `demo.about_tab.sizes_of` returns of each model, an iterable.
         run: str, folder of a run of training/pretrain.py to watch.
+        minute_runs: `demo.minute_runs.MinuteRuns`, the runs that people start on the page.
         tasks: dict of name to `kbert.Classify`, `Tag`, `Answer` or `Choose`.
     """
 
@@ -40,7 +42,9 @@ class PageModel:
     languages: tuple = ("en", "ko")
     tasks: dict = dataclasses.field(default_factory=dict)
     cards: tuple = ()
+    sizes: object = list
     run: str | None = None
+    minute_runs: object = None
 
 
 def open_page_model(name):
@@ -72,14 +76,17 @@ def open_page_model(name):
     if name is None:
         load_once = functools.cache(load)  # The questions of a language share its model.
         questions = {key: by_language(lambda preset, kind=kind: kind(load_once(preset))) for key, kind in kinds.items()}
-        cards = tuple(card_of(preset, load_once(preset), find_checkpoint(preset)) for preset in presets)
-        return PageModel(**questions, tokenizers=presets, cards=cards)
+        cards = tuple(card_of(preset, find_checkpoint(preset)) for preset in presets)
+        # Nothing is loaded before the first question.
+        sizes = functools.partial(map, lambda preset: sizes_of(load_once(preset)), presets)
+        return PageModel(**questions, tokenizers=presets, cards=cards, sizes=sizes)
     checkpoint = load(name)
     return PageModel(
         **{key: kind(checkpoint) for key, kind in kinds.items()},
         tokenizers={pathlib.Path(name).name: checkpoint.tokenizer} | presets,
         languages=reads(checkpoint.tokenizer) or ("en",),
-        cards=(card_of(pathlib.Path(name).name, checkpoint, _folder_of(name)),),
+        cards=(card_of(pathlib.Path(name).name, _folder_of(name)),),
+        sizes=lambda: [sizes_of(checkpoint)],
     )
 
 

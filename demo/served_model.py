@@ -22,7 +22,7 @@ def open_served_model(url, tokenizers):
     """
     served = ServedModel(url)
     served.fill_mask(MASK)
-    cards = ({"name": url, "sizes": {}, "text": ""},)
+    cards = ({"name": url, "text": ""},)
     return PageModel(served.fill_mask, served.sentence_pair, tokenizers, cards=cards)
 
 

@@ -83,6 +83,8 @@ button[role="tab"][aria-selected="true"]::after { background: var(--slider-color
   .kb-examples { grid-area: examples; }
 }
 .kb-buttons { flex-wrap: nowrap; }
+/* A list's arrow would lie on the name of what is chosen. */
+@media (max-width: 500px) { .kb-buttons:has([role="listbox"]) .form { flex-direction: column; } }
 .kb-examples .label svg { display: none; }
 .kb-examples .gallery-item, .kb-examples .gallery-item div { text-align: left; }
 
@@ -99,6 +101,7 @@ button[role="tab"][aria-selected="true"]::after { background: var(--slider-color
 .kb-excerpt mark { background: none; color: var(--slider-color); font-weight: 700; }
 .kb-bars { list-style: none; margin: 0; padding: 0; }
 .kb-excerpt + .kb-bars, .kb-note + .kb-bars { margin-top: 12px; }
+.kb-bars + .kb-note { margin-top: 12px; }
 .kb-bars + .kb-excerpt { margin-top: 22px; padding-top: 20px; border-top: 1px solid var(--border-color-primary); }
 .kb-bars li {
   display: grid; grid-template-columns: min(7.5rem, 36%) minmax(0, 1fr) 3.25rem; gap: 12px;
@@ -135,6 +138,11 @@ button[role="tab"][aria-selected="true"]::after { background: var(--slider-color
 .kb-pieces .kb-unknown { border-color: #dc2626; }
 .kb-pieces .kb-drawn { border: 2px solid var(--slider-color); padding: 4px 8px; }
 .kb-pieces .kb-drawn b { color: var(--slider-color); }
+.kb-pieces .kb-right { background: color-mix(in srgb, var(--slider-color) 14%, transparent); }
+.kb-learnt .kb-pieces { align-items: flex-start; }
+.kb-learnt h3 { font-weight: 600; margin: 0 0 4px; }
+.kb-learnt .kb-pieces + .kb-note { margin-top: 6px; }
+.kb-track[role="progressbar"] { margin: 10px 0 6px; }
 .kb-section h2, .kb-game h2 { font-size: 1.125rem; font-weight: 600; margin: 16px 0 4px; }
 .kb-answers { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 260px), 1fr)); gap: 24px 32px; }
 .kb-pieces + .kb-answers { margin-top: 20px; padding-top: 20px; border-top: 1px solid var(--border-color-primary); }
@@ -146,6 +154,9 @@ button[role="tab"][aria-selected="true"]::after { background: var(--slider-color
 .kb-table, .kb-table * { border: 0 !important; }
 .kb-table :is(th, td) { text-align: left; vertical-align: top; padding: 4px 32px 4px 0 !important; }
 .kb-table td { overflow-wrap: anywhere; }
+.kb-numbers :is(thead th, td) { text-align: right; }
+.kb-numbers tbody td { white-space: nowrap; }
+@media (max-width: 500px) { .kb-table :is(th, td) { padding-right: 14px !important; } }
 .kb-table th { font-weight: 500; color: var(--body-text-color-subdued); white-space: nowrap; }
 .kb-table thead th { color: var(--body-text-color); font-weight: 600; white-space: normal; }
 .kb-game .kb-buttons { max-width: 420px; align-items: end; }

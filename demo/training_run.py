@@ -19,6 +19,7 @@ class TrainingRun:
         steps: list of int, updates at each line.
         curves: dict of column to list of float, one a line: losses and accuracies, with "val_" those of held-out
             text; and "learning_rate", at the line.
+        examples: list of dict, what `training.examples.describe_rows` returned at the last line.
     """
 
     done: int
@@ -26,6 +27,7 @@ class TrainingRun:
     rows_per_second: float | None
     steps: list
     curves: dict
+    examples: list
 
 
 def read_run(folder):
@@ -47,11 +49,15 @@ def read_run(folder):
     total = settings["steps"]
     # The last line of a run, or of a phase, may average over fewer updates.
     steps = [min((int(line["epoch"]) + 1) * settings["save_every"], total) for line in lines]
-    curves = {name: [float(line[name]) for line in lines] for name in (lines[0] if lines else ()) if name != "epoch"}
+    # Keras writes NA in the columns of held-out text where there is none.
+    names = [name for name in (lines[0] if lines else ()) if name != "epoch" and lines[0][name] != "NA"]
+    curves = {name: [float(line[name]) for line in lines] for name in names}
     warmup_steps = total // 10 if settings["warmup_steps"] is None else settings["warmup_steps"]
     schedule = WarmupLinearDecay(settings["learning_rate"], total, warmup_steps)
     curves["learning_rate"] = [float(schedule(step)) for step in steps]
-    return TrainingRun(steps[-1] if steps else 0, total, _speed(run, steps, history), steps, curves)
+    examples = folder / "examples.json"
+    rows = json.loads(examples.read_text(encoding="utf-8")) if examples.is_file() else []
+    return TrainingRun(steps[-1] if steps else 0, total, _speed(run, steps, history), steps, curves, rows)
 
 
 def _read_lines(path):

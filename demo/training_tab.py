@@ -1,18 +1,17 @@
-"""The tab "Training": the curves of a run of training/pretrain.py, while it runs."""
+"""The tab "Training": a run of training/pretrain.py while it runs, and a one-minute run on pasted text."""
 
 import dataclasses
 
 import gradio as gr
 
+from demo import minute_section, run_curves
 from demo.bars import note
-from demo.charts import line_chart
 from demo.questions import answer_to_program
 from demo.training_run import read_run
 
 SECONDS = 5  # Between two looks.
-PANELS = ("mlm_loss", "mlm_accuracy", "nsp_accuracy", "learning_rate")
 
-# A look reads two small files; it does not wait for the questions to the model.
+# A look reads small files; it does not wait for the questions to the model.
 RUN_QUEUE = {"concurrency_id": "run", "concurrency_limit": 4}
 
 
@@ -23,47 +22,38 @@ def build_tab(say, model):
         say: `demo.words.Words`.
         model: `demo.page_model.PageModel`.
     """
+    if model.run:
+        _build_watch(say, model.run)
+    if model.minute_runs:
+        minute_section.build_section(say, model.minute_runs, RUN_QUEUE)
 
+
+def _build_watch(say, folder):
     def look():
-        run = read_run(model.run)
-        return run.done, _status(say, run), *(_chart(say, run, name) for name in PANELS)
+        run = read_run(folder)
+        examples = run_curves.examples_card(say, run.examples)
+        return run.done, note(run_curves.status(say, run)), examples, *run_curves.draw(say, run)
 
     def look_again(done):
         found = look()
         return found if found[0] != done else [gr.skip()] * len(found)  # A curve that is read stays as it is.
 
-    done, status, *charts = look()
+    done, status, examples, *charts = look()
     seen = gr.State(done)
     shown = gr.HTML(status, js_on_load=None)
-    plots = []
-    for place in range(0, len(PANELS), 2):
-        with gr.Row(elem_classes="kb-pictures"):
-            for name, chart in zip(PANELS[place : place + 2], charts[place : place + 2], strict=True):
-                with gr.Column(min_width=300):
-                    gr.HTML(f"<h3>{say(f'training.{name}')}</h3>", js_on_load=None)
-                    plots.append(gr.Plot(chart, show_label=False, container=False))
-    clock = gr.Timer(SECONDS)
-    clock.tick(look_again, seen, [seen, shown, *plots], show_progress="hidden", api_visibility="private", **RUN_QUEUE)
+    plots = run_curves.lay_out(say, charts)
+    answers = gr.HTML(examples, js_on_load=None)
+    outputs = [seen, shown, answers, *plots]
+    gr.Timer(SECONDS).tick(look_again, seen, outputs, show_progress="hidden", api_visibility="private", **RUN_QUEUE)
 
 
 def publish(model):
     """Publish the tab's endpoint of a `PageModel`."""
+    if not model.run:
+        return
 
     def answer() -> dict:
-        """The run so far: updates done and in all, rows a second, and its curves over the updates."""
+        """The run so far: updates done and in all, rows a second, its curves, and answers on some masked rows."""
         return dataclasses.asdict(read_run(model.run))
 
     answer_to_program(answer, "training_run")
-
-
-def _status(say, run):
-    speed = say("training.no_speed") if run.rows_per_second is None else say("training.speed", rows=run.rows_per_second)
-    return note(say("training.status", done=run.done, total=run.total, speed=speed))
-
-
-def _chart(say, run, name):
-    lines = {"training": run.curves.get(name), "held_out": run.curves.get(f"val_{name}")}
-    if name == "learning_rate":
-        lines = {"learning_rate": run.curves[name]}
-    found = {say(f"training.{line}"): values for line, values in lines.items() if values}
-    return line_chart(run.steps, found, say("training.steps"), is_share=name.endswith("accuracy"))

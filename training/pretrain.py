@@ -4,8 +4,8 @@
 
 Runs on the backend that KERAS_BACKEND names, the same command on each. Stop or kill it at any time: the same command
 goes on from the last save, with optimizer, learning rate, dropout and the place in the data. Writes to --output:
-the checkpoint folder itself (kbert and transformers open it), history.csv, run.json, result.json, state/ and
-tensorboard/. The last line it prints is one JSON object with the held-out numbers.
+the checkpoint folder itself (kbert and transformers open it), history.csv, examples.json, run.json, result.json,
+state/ and tensorboard/. The last line it prints is one JSON object with the held-out numbers.
 """
 
 import training.quiet_start  # noqa: F401
@@ -31,6 +31,7 @@ from training.arguments import one_line_errors, parse
 from training.budget import updates_of
 from training.devices import open_devices
 from training.environment import describe_environment, leave_gpus_to_backend
+from training.examples import WriteExamples
 from training.failures import clear_stop
 from training.masking_report import PrintMasking
 from training.minutes import updates_in
@@ -180,7 +181,11 @@ def _fit(model, settings, first_step, save, devices):
         if not mixed_datasets(phase.data).held_out:
             print(f"{' and '.join(phase.data)} has no held-out rows: the run is not checked on unseen text")
     training, held_out = _open_data(settings, first_step, devices)
-    callbacks = devices.callbacks(_callbacks(settings, training, first_step, save))
+    callbacks = _callbacks(settings, training, first_step, save)
+    if devices.num_processes == 1:  # One process cannot ask a model alone that several hold.
+        tokenizer = WordPieceTokenizer.from_folder(settings.data[0])
+        callbacks.insert(0, WriteExamples(training if held_out is None else held_out, tokenizer, output))
+    callbacks = devices.callbacks(callbacks)
     started = time.perf_counter()
     for leg in legs(settings, first_step):
         if leg.first_step > first_step:

@@ -9,11 +9,13 @@ import sys
 
 import pytest
 
+from demo.app import _open_model, _parser, build_app, launch_options
 from demo.fill_mask_tab import EXAMPLES as SENTENCES
 from demo.sentence_pair_tab import EXAMPLES as NAMED_PAIRS
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 EXAMPLES, PAIRS = SENTENCES["en"], list(NAMED_PAIRS["en"].values())
+both_widths = pytest.mark.parametrize("page", [1440, 390], indirect=True, ids=["desktop", "phone"])
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
@@ -31,6 +33,17 @@ def serve(*arguments, command=("demo.app",)):
             yield f"http://127.0.0.1:{port}/"
         finally:
             server.terminate()
+
+
+@contextlib.contextmanager
+def show(*arguments):
+    """Open the page that the command would open in this process, which has loaded its backend; yield where it is."""
+    app = build_app(_open_model(_parser().parse_args(arguments)))
+    _, address, _ = app.launch(prevent_thread_lock=True, quiet=True, **launch_options())
+    try:
+        yield address
+    finally:
+        app.close()
 
 
 def open_tab(page, name):

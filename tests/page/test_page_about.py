@@ -5,11 +5,12 @@ from conftest import once
 
 from demo.about_tab import readable_card
 from kbert import load
-from page.page_driver import expect_bars, open_tab
+from page.page_driver import both_widths, expect_bars, open_tab
 
 pytestmark = once
 
 
+@both_widths
 def test_about_names_the_model_the_backend_and_the_versions(page, checkpoint):
     from playwright.sync_api import expect
 
@@ -21,6 +22,7 @@ def test_about_names_the_model_the_backend_and_the_versions(page, checkpoint):
     expect(tables.nth(1).locator("tbody td")).to_have_text(sizes)
 
 
+@both_widths
 def test_a_text_is_judged_at_each_joint(page, sentence_pair):
     from playwright.sync_api import expect
 

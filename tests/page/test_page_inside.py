@@ -3,9 +3,10 @@
 import numpy as np
 
 from kbert import InspectText, PlayMasking
-from page.page_driver import expect_bars, open_tab
+from page.page_driver import both_widths, expect_bars, open_tab
 
 
+@both_widths
 def test_inside_shows_the_attention_and_the_sum_of_what_is_typed(page, checkpoint):
     from playwright.sync_api import expect
 
@@ -26,14 +27,26 @@ def test_inside_shows_the_attention_and_the_sum_of_what_is_typed(page, checkpoin
     page.get_by_label("to the left only").click()
     seen = np.tril(found.attention_maps[1, 2])
     expect_chart(page, 1, np.where(np.tri(len(seen)), seen / seen.sum(-1, keepdims=True), np.nan))
-    page.get_by_label("number input for Embeddings").fill("4")
+    page.get_by_label("lines (from 2 %)").click()
+    page.wait_for_function(SAME_LINES, arg=np.argwhere(np.tril(seen / seen.sum(-1, keepdims=True)) > 0.02).tolist())
+    page.get_by_label("Embeddings of token").click()
+    page.get_by_role("option", name=f"4 {found.tokens[4]}", exact=True).click()
     rows = [getattr(found, name)[4] for name in ("token_vectors", "segment_vectors", "position_vectors")]
     expect_chart(page, 0, np.stack([*rows, np.sum(rows, 0)]))
+    for label, place in {"From token": 5, "at token": 3}.items():
+        page.get_by_label(label, exact=True).click()
+        page.get_by_role("option", name=f"{place} {found.tokens[place]}", exact=True).last.click()
+    shares = {(n, m): found.attention_maps[n, m, 5, 3] for n in range(2) for m in range(3)}
+    best = sorted(shares, key=shares.get, reverse=True)[:5]
+    heads = page.locator(".kb-pictures")
+    expect(heads.locator(".kb-label")).to_have_text([f"layer {n + 1}, head {m + 1}" for n, m in best])
+    expect(heads.locator(".kb-percent")).to_have_text([f"{shares[one]:.1%}" for one in best])
     page.get_by_label("Second text").fill("The river. " * 40)
     page.get_by_role("button", name="Look inside").click()
     expect(page.locator(".kb-answer").get_by_role("alert")).to_contain_text("A text must have at most 64 tokens")
 
 
+@both_widths
 def test_the_masking_game_is_played_with_what_is_typed(page, checkpoint):
     from playwright.sync_api import expect
 
@@ -49,7 +62,7 @@ def test_the_masking_game_is_played_with_what_is_typed(page, checkpoint):
         shown = [drawn[place].shown if place in drawn else token for place, token in enumerate(played.tokens)]
         expect(game.locator(".kb-pieces b")).to_have_text(shown)
         expect(game.locator(".kb-drawn span")).to_have_text([one.token for one in played.drawn])
-        expect_bars(page, [candidate for one in played.drawn for candidate in one.candidates])
+        expect_bars(game, [candidate for one in played.drawn for candidate in one.candidates])
         expect(game.locator(".kb-card > .kb-excerpt")).to_contain_text(f": {played.loss:.2f}")
         page.get_by_role("button", name="Draw again").click()
     page.get_by_label("Text to look into").fill("long " * 80)
@@ -66,6 +79,16 @@ SAME_NUMBERS = """([place, expected]) => {
     other === null ? value === null || Number.isNaN(value) : Math.abs(value - other) < 1e-4;
   return found.length === expected.length &&
     found.every((row, i) => [...row].every((value, j) => isSame(value, expected[i][j])));
+}"""
+
+
+# The lines of the second chart are these, whatever their order.
+SAME_LINES = """(expected) => {
+  const charts = [...document.querySelectorAll(".js-plotly-plot")].filter(chart => chart.offsetParent);
+  const ends = charts[1]?.data.filter(trace => trace.mode === "lines").flatMap(trace => [...trace.y]) ?? [];
+  const lines = ends.flatMap((end, place) => (place % 3 ? [] : [[end, ends[place + 1]]]));
+  const inOrder = (all) => JSON.stringify(all.map(String).sort());
+  return inOrder(lines) === inOrder(expected);
 }"""
 
 

@@ -11,6 +11,7 @@ from conftest import once
 
 from demo import fill_mask_tab, joints
 from demo.language import BrowserLanguage, preferred_language
+from demo.minute_runs import MinuteRuns
 from demo.page_model import PageModel
 from demo.questions import check_texts
 from demo.served_model import open_served_model
@@ -26,7 +27,7 @@ from kbert import (
     ScoreText,
     SentencePair,
 )
-from page.page_driver import ROOT, open_tab
+from page.page_driver import PAIRS, ROOT, open_tab, text_box
 
 TABLE = tomllib.loads((ROOT / "demo" / "words.toml").read_text(encoding="utf-8"))
 HANGUL = re.compile("[가-힣]")
@@ -58,6 +59,32 @@ def test_a_korean_browser_reads_korean_until_it_chooses_english(browser, address
     assert page.evaluate("document.documentElement.lang") == "en"
     page.get_by_role("link", name="한국어").click()
     expect(page.get_by_role("tab").first).to_have_text("빈칸 채우기")
+    page.close()
+
+
+@once
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_switch_of_language_keeps_the_tab_and_what_was_typed(browser, address, width):
+    from playwright.sync_api import expect
+
+    page = browser.new_page(viewport={"width": width, "height": 844}, locale="en-US")
+    page.goto(address)
+    text_box(page).fill("Typed here [MASK].")
+    page.get_by_label("All masks together").check()
+    open_tab(page, "Tokens")
+    page.get_by_label("Text to split").fill("또 여기 <b>")
+    page.get_by_role("link", name="한국어").click()
+    for _ in range(2):  # What waits for its tab is carried on by a second switch.
+        expect(page.get_by_label("나눌 글")).to_have_value("또 여기 <b>")
+        expect(page.locator(".kb-card:visible .kb-note").nth(1)).to_contain_text("< b >")
+        page.get_by_role("link", name="English").click()
+        expect(page.get_by_label("Text to split")).to_have_value("또 여기 <b>")
+        page.get_by_role("link", name="한국어").click()
+    open_tab(page, "빈칸 채우기")
+    expect(text_box(page)).to_have_value("Typed here [MASK].")
+    expect(page.get_by_label("빈칸을 모두 함께")).to_be_checked()
+    open_tab(page, "두 문장")
+    expect(page.get_by_label("첫째 문장")).to_have_value(PAIRS[0][0])  # Nobody typed there.
     page.close()
 
 
@@ -121,6 +148,7 @@ def test_what_people_meet_as_a_refusal_is_said_in_korean():
         "토큰 40개": lambda: PlayMasking(model, tokenizer)("cat " * 40, 1),
         "1개": lambda: joints._ask(tabs, "the cat."),
         "빈 물음": lambda: Answer(BertSpanFinder(backbone), tokenizer)(" ", "the cat"),
+        "30개": lambda: MinuteRuns().start("One. Two."),
         "둘 이상": lambda: Choose(BertMultipleChoice(backbone), tokenizer)("the", ["cat"]),
         "http://127.0.0.1:9/x": lambda: open_served_model("http://127.0.0.1:9/x", {}),
     }

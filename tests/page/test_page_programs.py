@@ -1,5 +1,7 @@
 """The page for programs and at the command line, and the HTML of answers."""
 
+import concurrent.futures
+import json
 import re
 import urllib.parse
 import urllib.request
@@ -7,12 +9,14 @@ import urllib.request
 import gradio_client
 import numpy as np
 import pytest
+from conftest import once
 
 import kbert
 from demo.app import main
 from demo.bars import bar_list, marked_excerpt
 from kbert import InspectText, PlayMasking
 from page.page_driver import EXAMPLES, PAIRS, candidates
+from training import benchmark_page
 
 
 def test_source_names_no_other_host_and_browsers_are_told_to_ask_none(address):
@@ -78,3 +82,18 @@ def test_bars_escape_words_and_round_honestly():
 def test_long_texts_are_shown_in_excerpt():
     shown = marked_excerpt("a" * 70 + "[MASK]" + "b" * 61, 70, 76)
     assert re.sub("<.*?>", "", shown) == "… " + "a" * 60 + "[MASK]" + "b" * 60 + " …"
+
+
+@once
+def test_the_benchmark_finds_every_answer_right(address, capsys):
+    options = ["--questions", "3", "--people", "3", "--each", "2", "--loads", "1"]
+    with concurrent.futures.ThreadPoolExecutor() as pool:  # Playwright has one driver a thread.
+        found = pool.submit(benchmark_page.main, [address, *options]).result()
+    assert (found["together"]["answers"], found["together"]["wrong"]) == (6, 0)
+    for name in ("alone", "together", "load"):
+        assert 0 < found[name]["median_ms"] <= found[name]["p95_ms"]
+    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == found
+    with pytest.raises(SystemExit, match="A page must answer at the address. Received: http://127.0.0.1:9/"):
+        benchmark_page.main(["http://127.0.0.1:9/"])
+    answers = [[{"candidates": [{"word": word, "probability": share}]}] for word, share in (("a", 0.5), ("b", 0.5))]
+    assert benchmark_page._is_same(answers[0], answers[0]) and not benchmark_page._is_same(*answers)

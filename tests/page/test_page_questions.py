@@ -9,7 +9,18 @@ from demo.questions import MAX_CHARACTERS
 from kbert import FillMask, SentencePair
 from kbert.inference.languages import preset_for
 from kbert.text.tokenizer import WordPieceTokenizer
-from page.page_driver import EXAMPLES, NAMED_PAIRS, PAIRS, SENTENCES, candidates, expect_bars, open_tab, serve, text_box
+from page.page_driver import (
+    EXAMPLES,
+    NAMED_PAIRS,
+    PAIRS,
+    SENTENCES,
+    both_widths,
+    candidates,
+    expect_bars,
+    open_tab,
+    show,
+    text_box,
+)
 
 
 def test_typed_text_is_filled_on_enter(page, fill_mask):
@@ -19,6 +30,7 @@ def test_typed_text_is_filled_on_enter(page, fill_mask):
     expect_bars(page, candidates(fill_mask(text, 5)))
 
 
+@both_widths
 def test_example_with_two_masks_gets_two_lists_of_the_asked_length(page, fill_mask):
     page.get_by_label("number input for Words").fill("3")
     page.get_by_role("button", name=EXAMPLES[2]).click()
@@ -26,6 +38,7 @@ def test_example_with_two_masks_gets_two_lists_of_the_asked_length(page, fill_ma
     assert page.locator(".kb-excerpt mark").count() == page.locator(".kb-bars:visible").count() == 2
 
 
+@both_widths
 def test_a_text_longer_than_the_model_is_filled_at_each_of_its_masks(page, fill_mask):
     from playwright.sync_api import expect
 
@@ -50,6 +63,7 @@ def test_insert_mask_replaces_the_selected_word(page):
     expect(text_box(page)).to_have_value("The [MASK] flows.")
 
 
+@both_widths
 def test_refusals_are_sentences_on_the_page(page):
     from playwright.sync_api import expect
 
@@ -98,6 +112,7 @@ def test_a_question_asked_while_another_is_answered_is_answered_too(browser, che
     app.close()
 
 
+@both_widths
 def test_pair_is_judged_swapped_and_refused(page, sentence_pair):
     from playwright.sync_api import expect
 
@@ -120,7 +135,7 @@ def test_pair_is_judged_swapped_and_refused(page, sentence_pair):
 
 
 def test_without_a_model_the_page_answers_english_and_korean(browser):
-    with serve() as address:
+    with show() as address:
         page = browser.new_page(viewport={"width": 1440, "height": 844})
         page.goto(address)
         for text in (SENTENCES["en"][3], SENTENCES["ko"][0]):

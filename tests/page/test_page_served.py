@@ -6,7 +6,7 @@ from served import serve as serve_model
 
 from demo.served_model import open_served_model
 from kbert import FillMask, SentencePair
-from page.page_driver import expect_bars, open_tab, serve, text_box
+from page.page_driver import expect_bars, open_tab, show, text_box
 
 pytestmark = once
 
@@ -17,12 +17,29 @@ def model_server(exported):
         yield served
 
 
+def test_answers_are_those_of_the_model(exported, model_server):
+    model = open_served_model(model_server[0], {})
+    text = "the cat[MASK] ran [MASK] . " + "the dog ran home . " * 9
+    for served, own in zip(model.fill_mask(text, 6), FillMask(exported[0])(text, 6), strict=True):
+        assert (served.start, served.end, served.window) == (own.start, own.end, own.window)
+        assert [one.text for one in served.candidates] == [one.text for one in own.candidates]
+    firsts, seconds = ["the cat", "a dog"], ["ran home", "sat ."]
+    follows = [verdict.follows for verdict in SentencePair(exported[0])(firsts, seconds)]
+    assert [verdict.follows for verdict in model.sentence_pair(firsts, seconds)] == pytest.approx(follows, abs=1e-5)
+    with pytest.raises(ValueError, match="A text must hold at least one .MASK.. Received: 'the cat'"):
+        model.fill_mask("the cat")
+    with pytest.raises(ValueError, match="at least one word"):
+        model.sentence_pair("the cat", " ")
+    with pytest.raises(ValueError, match="An address must be http"):
+        open_served_model("bert", {})
+
+
 def test_the_page_shows_what_the_server_answers(browser, exported, model_server):
     from playwright.sync_api import expect
 
     url, process = model_server
     text, pair = "the [MASK] sat on a [MASK] .", ("the cat sat", "on a mat")
-    with serve("--serving", url) as address:
+    with show("--serving", url) as address:
         page = browser.new_page()
         page.goto(address)
         expect(page.get_by_role("tab")).to_have_text(["Fill mask", "Sentence pair", "Tokens", "About"])
@@ -43,23 +60,5 @@ def test_the_page_shows_what_the_server_answers(browser, exported, model_server)
         page.get_by_role("button", name="Compare").click()
         expect(page.get_by_role("alert")).to_contain_text("The model's server must answer. Received: ")
         page.close()
-
-
-def test_answers_are_those_of_the_model(exported, tmp_path):
-    with serve_model(exported[1].parent, "--name", "bert") as (url, _):
-        model = open_served_model(url, {})
-        text = "the cat[MASK] ran [MASK] . " + "the dog ran home . " * 9
-        for served, own in zip(model.fill_mask(text, 6), FillMask(exported[0])(text, 6), strict=True):
-            assert (served.start, served.end, served.window) == (own.start, own.end, own.window)
-            assert [one.text for one in served.candidates] == [one.text for one in own.candidates]
-        firsts, seconds = ["the cat", "a dog"], ["ran home", "sat ."]
-        follows = [verdict.follows for verdict in SentencePair(exported[0])(firsts, seconds)]
-        assert [verdict.follows for verdict in model.sentence_pair(firsts, seconds)] == pytest.approx(follows, abs=1e-5)
-        with pytest.raises(ValueError, match="A text must hold at least one .MASK.. Received: 'the cat'"):
-            model.fill_mask("the cat")
-        with pytest.raises(ValueError, match="at least one word"):
-            model.sentence_pair("the cat", " ")
     with pytest.raises(ValueError, match="The model's server must answer. Received: .* Start it"):
         open_served_model(url, {})
-    with pytest.raises(ValueError, match="An address must be http"):
-        open_served_model("bert", {})

@@ -5,11 +5,12 @@ import pytest
 from demo.app import main
 from demo.tasks_tab import mark
 from kbert import Answer, Choose, Classify, Tag
-from page.page_driver import expect_bars, open_tab
+from page.page_driver import both_widths, expect_bars, open_tab
 
 TEXT = "the cat sat on a mat . the dog ran home"
 
 
+@both_widths
 def test_each_head_is_asked_its_question(page, tasks):
     from playwright.sync_api import expect
 

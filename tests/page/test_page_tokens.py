@@ -6,11 +6,12 @@ import unicodedata
 from conftest import once
 
 import kbert
-from page.page_driver import open_tab
+from page.page_driver import both_widths, open_tab
 
 pytestmark = once
 
 
+@both_widths
 def test_pieces_of_a_text_in_two_vocabularies(page, checkpoint):
     from playwright.sync_api import expect
 

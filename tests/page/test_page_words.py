@@ -8,11 +8,12 @@ import pytest
 from demo.surprise import surprise_of_words
 from kbert import ScoreText
 from kbert.inference.score import TokenScore
-from page.page_driver import EXAMPLES, expect_bars, text_box
+from page.page_driver import EXAMPLES, both_widths, expect_bars, text_box
 
 WORDS = ["river", "city", "law"]
 
 
+@both_widths
 def test_words_to_choose_from_at_each_mask_and_at_all_together(page, fill_mask):
     from playwright.sync_api import expect
 
@@ -29,6 +30,7 @@ def test_words_to_choose_from_at_each_mask_and_at_all_together(page, fill_mask):
     expect(page.get_by_role("alert")).to_contain_text("A target must be a word that the vocabulary can spell")
 
 
+@both_widths
 def test_surprise_colours_the_words_and_a_pressed_word_is_masked(page, checkpoint, fill_mask):
     from playwright.sync_api import expect
 

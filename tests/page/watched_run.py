@@ -12,6 +12,20 @@ SETTINGS = dict(steps=250, save_every=100, batch_size=16, accumulate=2, learning
 STARTED, SECONDS_SINCE_1970 = "2026-11-30T04:00:00+0000", 1796011200
 
 
+EXAMPLES = [
+    {
+        "tokens": ["[CLS]", "the", "[MASK]", "<b>", "[SEP]", "ran", "[SEP]"],
+        "masked": [
+            {"position": 2, "token": "cat", "candidates": [["cat", 0.5], ["dog", 0.25], ["mat", 0.125]]},
+            {"position": 5, "token": "ran", "candidates": [["sat", 0.9], ["ran", 0.0004], ["a", 0.0]]},
+        ],
+        "follows": 0.75,
+        "is_random_next": True,
+    },
+    {"tokens": ["[CLS]", "the", "[SEP]"], "masked": [], "follows": None, "is_random_next": None},
+]
+
+
 def write_run(folder, number, unfinished=""):
     """Write a run with a number of lines, the last of them 50 seconds after its second start, from update 100."""
     starts = [{"time": "2026-11-29T04:00:00+0000", "first_step": 0}, {"time": STARTED, "first_step": 100}]
