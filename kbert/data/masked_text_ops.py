@@ -13,7 +13,7 @@ class MaskedTextTokenizer(GraphTokenizer):
     """Split texts as `GraphTokenizer` does, and read "[MASK]에" as [MASK] ##에.
 
     The rule is that of `kbert.inference.continuations`: the word right behind a mask, no blank between, becomes pieces
-    that continue it, if the vocabulary has such pieces for all of it and the normal form of each of its characters is one.
+    that continue it, if the vocabulary has such pieces for all of it and each of its characters is one in normal form.
 
     Args:
         tokenizer: `WordPieceTokenizer`.
