@@ -7,18 +7,35 @@ const KEY = "kbert-typed";
 const PANELS = "[role=tabpanel][id^=tab-]";
 const BOXES = "textarea, input[type=text]:not([role=listbox]), input[type=checkbox]";
 const boxesOf = (panel) => [...panel.querySelectorAll(BOXES)];
-const valueOf = (box) => (box.type === "checkbox" ? box.checked : box.value);
+const held = new Map();  // Restored, until the person does something: Gradio may yet put its own value there.
+const HELD_CHECKS = 40, CHECK_MILLISECONDS = 100;
+const shown = (box) => (box.type === "checkbox" ? box.checked : box.value);
+const valueOf = (box) => (held.has(box) ? held.get(box) : shown(box));
 const typed = new WeakSet();
 document.addEventListener("input", (event) => typed.add(event.target), true);
+for (const kind of ["pointerdown", "keydown"]) {
+  document.addEventListener(kind, (event) => event.target.closest(".kb-header nav a") || held.clear(), true);
+}
 const kept = JSON.parse(sessionStorage.getItem(KEY) || "{}");
 sessionStorage.removeItem(KEY);
 const opened = kept["opened"];
 delete kept["opened"];
 
-const restore = (box, value) => {
+const put = (box, value) => {
   if (box.type === "checkbox") return box.checked === value || box.click();
   box.value = value;
   box.dispatchEvent(new Event("input", { bubbles: true }));
+};
+const restore = (box, value) => {
+  held.set(box, value);
+  put(box, value);
+  let checks = 0;
+  const timer = setInterval(() => {
+    if (!held.has(box) || ++checks > HELD_CHECKS) {
+      held.delete(box);
+      clearInterval(timer);
+    } else if (shown(box) !== value) put(box, value);
+  }, CHECK_MILLISECONDS);
 };
 const restoreWhatIsHere = () => {
   for (const panel of document.querySelectorAll(PANELS)) {

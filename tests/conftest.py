@@ -11,11 +11,6 @@ from kbert.config import BertConfig
 from kbert.models import BertBackbone, BertPretrainer
 
 gc.set_threshold(20_000)  # From 700: building models and graphs makes many objects that stay for a while.
-if keras.backend.backend() == "tensorflow":
-    import tensorflow as tf
-
-    # Graphs run a few steps here: Grappler's passes cost more time than they save. They may not change a result.
-    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 
 def pytest_report_header():
@@ -47,14 +42,21 @@ once_on_torch = pytest.mark.skipif(keras.backend.backend() != "torch", reason="t
 
 
 @pytest.fixture(scope="module", autouse=True)
-def collect_only_what_is_new():
-    """Keep Python's collector from walking through a million objects of the libraries and of the files before.
+def free_graphs():
+    """Let go of the graphs of a file's models: TensorFlow's table of custom gradients keeps each for ever.
 
-    TensorFlow keeps the graph of every training step (its registry of gradients has their custom ones), so that a
-    collection in the last files took seconds, and there were hundreds.
+    Whole, the run would take 15 GB, and Python's collector would go through all of it again and again. A function that
+    is traced has its gradient; what is traced later enters its own.
     """
+    yield
+    if keras.backend.backend() == "tensorflow":
+        from tensorflow.python.framework import ops
+
+        table = ops.gradient_registry._registry
+        for name in [name for name in table if name.startswith("CustomGradient-")]:
+            del table[name]
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # What is left stays: libraries, fixtures of the whole run.
 
 
 def pytest_collection_modifyitems(items):

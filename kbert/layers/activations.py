@@ -33,11 +33,8 @@ def _gelu_erf_in_few_ops(x):
     def gradient(*args, upstream=None):
         (upstream,) = args if upstream is None else (upstream,)
         density = ops.exp(-0.5 * ops.square(wide)) * (1 / math.sqrt(2 * math.pi))
-        slope = _normal_distribution(wide) + wide * density
+        slope = 0.5 + 0.5 * ops.erf(wide * math.sqrt(0.5)) + wide * density
         return ops.cast(ops.cast(upstream, wide.dtype) * slope, x.dtype)
 
-    return ops.cast(wide * _normal_distribution(wide), x.dtype), gradient
-
-
-def _normal_distribution(x):
-    return 0.5 + 0.5 * ops.erf(x * math.sqrt(0.5))
+    # Keras' own formula, which LiteRT's converter knows as GELU.
+    return ops.cast(ops.gelu(wide, approximate=False), x.dtype), gradient
