@@ -10,17 +10,25 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 demo: .venv/demo-ready
 	$(BIN)/kbert demo
 
-# The suite once a backend, each in a process of its own: a Keras backend cannot change inside one. All at a time, on
-# two cores too, for TensorFlow's spends more than half of its time waiting for programs and pages that it starts; each
-# prints when it is done; JOBS=1 where memory is short. One OpenMP thread: the tests' tensors are tiny, and PyTorch's
-# threads would spend their time waiting for each other.
+# The suite once a backend, each in a process of its own: a Keras backend cannot change inside one. TensorFlow's is the
+# longest and spends more than half of its time waiting for programs and pages that it starts, so the page has a process
+# of its own there. Three at a time, on two cores too; each prints when it is done; JOBS=1 where memory is short. One
+# OpenMP thread: the tests' tensors are tiny, and PyTorch's threads would spend their time waiting for each other.
+PARTS := $(filter tensorflow,$(BACKENDS)) $(if $(filter tensorflow,$(BACKENDS)),page) $(filter-out tensorflow,$(BACKENDS))
 test: .venv/test-ready lint
 	@echo "testing on $(BACKENDS); each prints when it is done"
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) \
-	  $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) $(BACKENDS:%=test-%)
+	  $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) $(PARTS:%=test-%)
+
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
+test-tensorflow: .venv/test-ready
+	@echo "== tensorflow, but for the page"; KERAS_BACKEND=tensorflow $(PYTEST) --ignore=tests/page
+
+test-page: .venv/test-ready
+	@echo "== the page on tensorflow"; KERAS_BACKEND=tensorflow $(PYTEST) tests/page
 
 test-%: .venv/test-ready
-	@echo "== $*"; KERAS_BACKEND=$* OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
+	@echo "== $*"; KERAS_BACKEND=$* $(PYTEST)
 
 lint: .venv/test-ready
 	$(BIN)/ruff format --check . && $(BIN)/ruff check .
