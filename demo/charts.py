@@ -119,7 +119,12 @@ def line_chart(steps, lines, steps_title, is_share):
             go.Scatter(x=steps, y=values, name=name, mode="lines+markers", line={"color": color}, marker={"size": 4})
         )
     chart.update_xaxes(title=steps_title, rangemode="tozero", gridcolor="rgba(148, 163, 184, 0.25)", zeroline=False)
-    chart.update_yaxes(tickformat=".0%" if is_share else None, gridcolor="rgba(148, 163, 184, 0.25)", zeroline=False)
+    chart.update_yaxes(
+        tickformat=".0%" if is_share else None,
+        exponentformat="power",
+        gridcolor="rgba(148, 163, 184, 0.25)",
+        zeroline=False,
+    )
     chart.update_layout(hovermode="x unified", showlegend=len(lines) > 1, legend={"orientation": "h", "y": 1.12})
     return _styled(chart, height=280)
 

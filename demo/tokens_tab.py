@@ -44,7 +44,7 @@ def build_tab(say, model):
             text = gr.Textbox(texts[0], label=say("tokens.text"), max_lines=8)
             with gr.Row(elem_classes="kb-buttons"):
                 chosen = [
-                    gr.Dropdown(names, value=names[min(place, len(names) - 1)], label=say(label), min_width=0)
+                    gr.Dropdown(names, value=names[min(place, len(names) - 1)], label=say(label), min_width=180)
                     for place, label in enumerate(("tokens.vocabulary", "tokens.beside"))
                 ]
         with gr.Column(elem_classes="kb-answer"):
