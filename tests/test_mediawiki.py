@@ -83,7 +83,7 @@ ARTICLE_TEXT = (
 def test_a_dump_gives_the_running_text_of_its_articles(tmp_path, suffix, head, version):
     pages = [
         page("Seoul & Co", ARTICLE),
-        page("Soul", "#REDIRECT [[Seoul]]", extra='<redirect title="Seoul" />'),
+        page("Soul", "#REDIRECT [[Seoul]]\n\nA note on why.", extra='<redirect title="Seoul" />'),
         page("Talk:Seoul", "A question. And an answer.", ns="1"),
         page("Template:City", "A template.", ns="10"),
         page("Data", '{"a": "b"}', model="json"),
