@@ -45,8 +45,8 @@ once_on_torch = pytest.mark.skipif(keras.backend.backend() != "torch", reason="t
 def free_graphs():
     """Let go of the graphs of a file's models: TensorFlow's table of custom gradients keeps each for ever.
 
-    Whole, the run would take 15 GB, and Python's collector would go through all of it again and again. A function that
-    is traced has its gradient; what is traced later enters its own.
+    Whole, the run took 10 GB without this, and Python's collector went through all of it again and again. A function
+    that is traced has its gradient; what is traced later enters its own.
     """
     yield
     if keras.backend.backend() == "tensorflow":
@@ -57,16 +57,6 @@ def free_graphs():
             del table[name]
     gc.collect()
     gc.freeze()  # What is left stays: libraries, fixtures of the whole run.
-
-
-def pytest_collection_modifyitems(items):
-    """Open the page on one backend: what it shows is asked of `kbert.inference`, which is tested on all.
-
-    But for questions asked at the same time: each backend has its own way with threads.
-    """
-    for item in items:
-        if item.path.parent.name == "page" and "asked_while_another_is_answered" not in item.name:
-            item.add_marker(once)
 
 
 @pytest.fixture

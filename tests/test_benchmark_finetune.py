@@ -7,7 +7,7 @@ import pytest
 from conftest import once
 from tiny_task import save_encoder, write_animals
 
-from training import benchmark_finetune
+from training import benchmark_finetune, finetune_peer
 
 pytestmark = once
 pytest.importorskip("transformers")
@@ -42,3 +42,9 @@ def test_both_sides_in_one_table(tmp_path, capfd):
 def test_a_side_that_fails_is_named(tmp_path):
     with pytest.raises(SystemExit, match="status 1 of training.finetune"):
         benchmark_finetune.main(["mrpc", "--data", str(tmp_path)])
+
+
+@pytest.mark.parametrize("flags", [["--grid"], ["--patience", "2"], ["--freeze", "1"], ["--class_weights"]])
+def test_what_transformers_side_does_not_do_is_refused(flags, tmp_path):
+    with pytest.raises(SystemExit, match=f"plain recipe. Received: {flags[0]}, which"):
+        finetune_peer.main(["mrpc", "--data", str(tmp_path), *flags])

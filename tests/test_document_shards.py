@@ -77,16 +77,10 @@ def test_every_epoch_has_other_pairs_and_all_are_true(tmp_path):
                 assert documents[0] == documents[1] and parts[1][0] > parts[0][-1]  # Cut between two sentences.
     # The documents come in another order, too: it decides which pairs fall behind the last row.
     for shard in info.shards:
-        orders = [
-            tuple(
-                dict.fromkeys(
-                    (row.token_ids[1] - 10) // 10 for row in pair_documents(shard_at, SPECIAL_TOKEN_IDS, [draw])
-                )
-            )
-            for shard_at in [dataclasses.replace(shard, file=str(tmp_path / shard.file))]
-            for draw in (1, 2)
-        ]
-        assert orders[0] != orders[1] and sorted(orders[0]) == sorted(orders[1]) != list(orders[0])
+        shard = dataclasses.replace(shard, file=str(tmp_path / shard.file))
+        pairings = (pair_documents(shard, SPECIAL_TOKEN_IDS, [draw]) for draw in (1, 2))
+        one, other = (list(dict.fromkeys((row.token_ids[1] - 10) // 10 for row in rows)) for rows in pairings)
+        assert one != other and sorted(one) == sorted(other) != one
     for one, other in ((0, 1), (0, 2), (1, 2)):
         assert len(set(found[one]) & set(found[other])) < len(found[one]) / 2
     assert found == epochs(tmp_path, 3) != epochs(tmp_path, 3, seed=8)

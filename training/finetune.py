@@ -14,15 +14,13 @@ import training.quiet_start  # noqa: F401
 import dataclasses
 import json
 import pathlib
-import resource
-import sys
 import time
 
 import keras
 
 from kbert.convert import load, save_checkpoint
 from training.arguments import one_line_errors, parse
-from training.environment import describe_environment, leave_gpus_to_backend
+from training.environment import describe_environment, leave_gpus_to_backend, peak_gib
 from training.finetune_plan import complete, make_rows, plans_of, summary_of
 from training.finetune_run import Scorer, new_model, show, train
 from training.finetune_settings import Settings
@@ -111,10 +109,7 @@ def _finish(settings, environment, results):
     *_, kept = (run for result in results for run in result["runs"] if run["is_kept"])
     if kept["tests"]:
         print(f"test, by the model that is kept: {show(kept['tests'])}")
-    # Linux counts in KiB, macOS in bytes.
-    unit = 2**30 if sys.platform == "darwin" else 2**20
-    peak_gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    result = {"task": settings.task, "best": chosen, "peak_gib": round(peak_gib, 3)}
+    result = {"task": settings.task, "best": chosen, "peak_gib": round(peak_gib(), 3)}
     everything = result | {"settings": dataclasses.asdict(settings), "environment": environment, "all": results}
     (output / "result.json").write_text(json.dumps(everything, indent=2) + "\n", encoding="utf-8")
     print(f"{output}: the checkpoint; {output / 'answers'}: its answers")

@@ -16,8 +16,6 @@ import training.quiet_start  # noqa: F401
 import dataclasses
 import json
 import math
-import resource
-import sys
 import tempfile
 import time
 
@@ -28,6 +26,7 @@ import transformers
 from kbert.convert import load, save_checkpoint
 from kbert.tasks.batches import collate
 from training.arguments import one_line_errors, parse
+from training.environment import peak_gib
 from training.finetune_plan import complete, make_rows, plans_of, summary_of
 from training.finetune_run import OUTPUTS
 from training.finetune_settings import Settings
@@ -47,6 +46,7 @@ PROBLEMS = {
 # kbert's names of inputs and outputs -> transformers'.
 INPUTS = {"token_ids": "input_ids", "segment_ids": "token_type_ids", "padding_mask": "attention_mask"}
 SCORED_BATCH_SIZE = 32
+NOT_HERE = ("grid", "patience", "freeze", "layer_decay", "class_weights", "no_bias_correction")
 IGNORED = -100
 
 
@@ -54,6 +54,7 @@ def main(argv=None):
     """Fine-tune once a seed, print the scores, and return the results."""
     settings = parse(Settings, argv, __doc__)
     with one_line_errors(), tempfile.TemporaryDirectory() as encoder:
+        _check(settings)
         task = open_task(settings)
         checkpoint = load(settings.init)
         save_checkpoint(checkpoint.model, checkpoint.tokenizer, encoder, missing_parts=checkpoint.missing_parts)
@@ -61,22 +62,29 @@ def main(argv=None):
         print(json.dumps(dataclasses.asdict(settings)))
         rows = make_rows(task, checkpoint.tokenizer, settings)
         (plans,) = plans_of(settings)
-        pad_token_id = checkpoint.tokenizer.special_token_ids["[PAD]"]
-        runs = [_Run(task, rows, plan, settings, pad_token_id).run(encoder) for plan in plans]
+        runs = [_Run(task, rows, plan, settings, checkpoint.tokenizer).run(encoder) for plan in plans]
         result = {"task": settings.task, "best": summary_of(plans[0], runs)}
-    # Linux counts in KiB, macOS in bytes.
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**30 if sys.platform == "darwin" else 2**20)
-    result["peak_gib"] = round(peak, 3)
+    result["peak_gib"] = round(peak_gib(), 3)
     print(json.dumps(result))
     return result
+
+
+def _check(settings):
+    # Left out in silence, they would compare two different recipes.
+    plain = Settings(settings.task)
+    for name in NOT_HERE:
+        if getattr(settings, name) != getattr(plain, name):
+            raise ValueError(
+                f"The comparison is of the plain recipe. Received: --{name}, which this side does not have."
+            )
 
 
 class _Run:
     """One model, trained with one seed."""
 
-    def __init__(self, task, rows, plan, settings, pad_token_id):
+    def __init__(self, task, rows, plan, settings, tokenizer):
         self.task, self.rows, self.plan, self.settings = task, rows, plan, settings
-        self.pad_token_id = pad_token_id
+        self.tokenizer = tokenizer
         self.autocast = torch.autocast("cpu", torch.bfloat16, enabled=settings.precision == "mixed_bfloat16")
 
     def run(self, encoder):
@@ -93,10 +101,9 @@ class _Run:
         return result | {"seconds": seconds, "seed": self.plan.seed, "tests": self._tests(tests)}
 
     def _tests(self, tests):
-        tokenizer = load(self.settings.init).tokenizer
         longest = self.settings.max_sequence_length
         return {
-            name: self._score(examples, self.task.rows(tokenizer, examples, longest))
+            name: self._score(examples, self.task.rows(self.tokenizer, examples, longest))
             for name, examples in tests.items()
         }
 
@@ -129,7 +136,9 @@ class _Run:
         return time.perf_counter() - started
 
     def _inputs(self, rows, with_labels=False):
-        inputs, targets, weights = collate(rows, self.pad_token_id, max(row.length for row in rows))
+        inputs, targets, weights = collate(
+            rows, self.tokenizer.special_token_ids["[PAD]"], max(row.length for row in rows)
+        )
         found = {INPUTS[name]: torch.from_numpy(array).long() for name, array in inputs.items()}
         if with_labels and self.task.head == "span":
             found |= {f"{name}_positions": torch.from_numpy(targets[name]).long() for name in ("start", "end")}

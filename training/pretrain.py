@@ -184,6 +184,7 @@ def _fit(model, settings, first_step, save, devices):
     callbacks = _callbacks(settings, training, first_step, save)
     if devices.num_processes == 1:  # One process cannot ask a model alone that several hold.
         tokenizer = WordPieceTokenizer.from_folder(settings.data[0])
+        # First: who sees the new line of history.csv finds its examples.
         callbacks.insert(0, WriteExamples(training if held_out is None else held_out, tokenizer, output))
     callbacks = devices.callbacks(callbacks)
     started = time.perf_counter()

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import pytest
 import tiny_model
-from conftest import randomise
+from conftest import once, randomise
 
 from kbert import (
     BertBackbone,
@@ -29,6 +29,18 @@ from kbert import (
 from kbert.text.tokenizer import WordPieceTokenizer
 from page.page_driver import CHROMIUM, EXAMPLES, PAIRS, serve
 from page.watched_run import write_run
+
+FOLDER = pathlib.Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items):
+    """Open the page on one backend: what it shows is asked of `kbert.inference`, which is tested on all.
+
+    But for questions asked at the same time: each backend has its own way with threads.
+    """
+    for item in items:
+        if item.path.parent == FOLDER and "asked_while_another_is_answered" not in item.name:
+            item.add_marker(once)
 
 
 @pytest.fixture(scope="package")

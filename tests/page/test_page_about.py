@@ -1,13 +1,10 @@
 """The tab "About" and the joints of a text, driven in a real browser."""
 
 import keras
-from conftest import once
 
 from demo.about_tab import readable_card
 from kbert import load
 from page.page_driver import both_widths, expect_bars, open_tab
-
-pytestmark = once
 
 
 @both_widths

@@ -1,12 +1,9 @@
 """The page for people who use no mouse, or whose screen is read to them."""
 
 import pytest
-from conftest import once
 
 from demo.words import Words
 from page.page_driver import open_tab, text_box
-
-pytestmark = once
 
 KINDS = [(1440, "light", "en-US"), (390, "dark", "ko-KR")]
 

@@ -2,11 +2,7 @@
 
 import unicodedata
 
-from conftest import once
-
 from page.page_driver import candidates, expect_bars, text_box
-
-pytestmark = once
 
 
 def keystrokes(character):

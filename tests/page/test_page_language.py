@@ -7,7 +7,6 @@ import urllib.parse
 
 import pytest
 import tiny_model
-from conftest import once
 
 from demo import fill_mask_tab, joints
 from demo.language import BrowserLanguage, preferred_language
@@ -62,7 +61,6 @@ def test_a_korean_browser_reads_korean_until_it_chooses_english(browser, address
     page.close()
 
 
-@once
 @pytest.mark.parametrize("width", [1440, 390])
 def test_a_switch_of_language_keeps_the_tab_and_what_was_typed(browser, address, width):
     from playwright.sync_api import expect
@@ -93,7 +91,6 @@ def test_a_switch_of_language_keeps_the_tab_and_what_was_typed(browser, address,
     page.close()
 
 
-@once
 def test_browsers_are_led_to_their_language_unless_one_was_chosen():
     from starlette.applications import Starlette
     from starlette.responses import PlainTextResponse
@@ -114,7 +111,6 @@ def test_browsers_are_led_to_their_language_unless_one_was_chosen():
     assert {header: preferred_language(header) for header in headers} == headers
 
 
-@once
 @pytest.mark.parametrize("section", TABLE)
 def test_every_word_is_in_both_languages_with_the_same_blanks(section):
     for name, entry in TABLE[section].items():
@@ -131,7 +127,6 @@ def fields(text):
     return sorted(name for _, name, _, _ in string.Formatter().parse(text) if name)
 
 
-@once
 def test_an_unknown_refusal_is_quoted_with_its_braces():
     assert Words("ko").refusal(ValueError("Odd {0}.")) == "답할 수 없습니다. 영어로 된 까닭: Odd {0}."
     assert Words("en").refusal(ValueError("Odd {0}.")) == "Odd {0}."

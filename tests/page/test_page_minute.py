@@ -4,15 +4,12 @@ import pathlib
 import tempfile
 
 import pytest
-from conftest import once
 
 from demo.minute_runs import KEPT, MinuteRuns, check_installed
 from demo.minute_text import QUESTIONS, example_text
 from demo.words import Words
 from kbert import FillMask
 from page.page_driver import candidates, expect_bars, open_tab
-
-pytestmark = once
 
 
 def test_a_text_is_learnt_watched_stopped_and_asked(browser, address):

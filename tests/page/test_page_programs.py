@@ -9,7 +9,6 @@ import urllib.request
 import gradio_client
 import numpy as np
 import pytest
-from conftest import once
 
 import kbert
 from demo.app import main
@@ -84,7 +83,6 @@ def test_long_texts_are_shown_in_excerpt():
     assert re.sub("<.*?>", "", shown) == "… " + "a" * 60 + "[MASK]" + "b" * 60 + " …"
 
 
-@once
 def test_the_benchmark_finds_every_answer_right(address, capsys):
     options = ["--questions", "3", "--people", "3", "--each", "2", "--loads", "1"]
     with concurrent.futures.ThreadPoolExecutor() as pool:  # Playwright has one driver a thread.

@@ -1,14 +1,11 @@
 """The page in front of a served model, driven in a real browser."""
 
 import pytest
-from conftest import once
 from served import serve as serve_model
 
 from demo.served_model import open_served_model
 from kbert import FillMask, SentencePair
 from page.page_driver import expect_bars, open_tab, show, text_box
-
-pytestmark = once
 
 
 @pytest.fixture(scope="module")

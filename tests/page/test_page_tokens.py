@@ -3,12 +3,8 @@
 import pathlib
 import unicodedata
 
-from conftest import once
-
 import kbert
 from page.page_driver import both_widths, open_tab
-
-pytestmark = once
 
 
 @both_widths

@@ -4,14 +4,11 @@ import json
 
 import gradio_client
 import pytest
-from conftest import once
 
 from demo.app import main
 from demo.training_run import read_run
 from page.page_driver import both_widths, open_tab
 from page.watched_run import EXAMPLES, write_run
-
-pytestmark = once
 
 
 def test_a_run_is_read_while_it_is_written(training_run):
