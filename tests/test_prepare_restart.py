@@ -77,16 +77,16 @@ def stopped(tmp_path, monkeypatch):
     command = [*write_corpus(tmp_path, 60), "--block_characters", "2000", "--output", str(tmp_path / "shards")]
     command += ["--workers", "1"]
     with monkeypatch.context() as patch:
-        patch.setattr(prepare, "_in_order", stop_after(3, prepare._in_order))
+        patch.setattr(prepare, "_finished", stop_after(3, prepare._finished))
         with pytest.raises(KeyboardInterrupt):
             prepare.main(command)
     assert len(list((tmp_path / "shards").glob("*.tfrecord"))) >= 3
     return command
 
 
-def stop_after(count, in_order):
-    def stopping(*arguments, **named):
-        for number, result in enumerate(in_order(*arguments, **named), start=1):
+def stop_after(count, finished):
+    def stopping(*arguments):
+        for number, result in enumerate(finished(*arguments), start=1):
             yield result
             if number == count:
                 raise KeyboardInterrupt

@@ -134,15 +134,9 @@ def _open_tokenizer(settings):
 def _make_shards(settings, files):
     documents = UniqueDocuments(read_documents(files, settings.text_key, settings.encoding))
     shards, reports = {split: [] for split in SPLITS}, []
-    pool = concurrent.futures.ProcessPoolExecutor(
-        settings.workers,
-        mp_context=multiprocessing.get_context("spawn"),  # A fork of a process with TensorFlow's threads may hang.
-        initializer=_start_worker,
-        initargs=(settings,),
-    )
     # `disable=None`: no bar where the output is not a terminal.
-    with pool, tqdm(desc="preparing", unit=" documents", disable=None) as bar:
-        for split, shard, report in _in_order(pool, _blocks(documents, settings), at_once=2 * settings.workers):
+    with tqdm(desc="preparing", unit=" documents", disable=None) as bar:
+        for split, shard, report in _finished(_blocks(documents, settings), settings):
             shards[split] += [shard] if shard else []
             reports.append(report)
             bar.update(report.num_documents)
@@ -159,6 +153,22 @@ def _blocks(documents, settings):
 def split_of(document, settings):
     """Return the split a `Document` belongs to, one of `SPLITS`."""
     return SPLITS[is_held_out(document, settings.held_out_rate)]
+
+
+def _finished(blocks, settings):
+    """Yield the results of all blocks in their order. One worker is this process: no other has to start."""
+    if settings.workers == 1:
+        open_worker(settings)
+        yield from (make_shard(*block) for block in blocks)
+        return
+    pool = concurrent.futures.ProcessPoolExecutor(
+        settings.workers,
+        mp_context=multiprocessing.get_context("spawn"),  # A fork of a process with TensorFlow's threads may hang.
+        initializer=_start_worker,
+        initargs=(settings,),
+    )
+    with pool:
+        yield from _in_order(pool, blocks, at_once=2 * settings.workers)
 
 
 def _in_order(pool, blocks, at_once):
