@@ -27,6 +27,10 @@ test-tensorflow: .venv/test-ready
 test-page: .venv/test-ready
 	@echo "== the page on tensorflow"; KERAS_BACKEND=tensorflow $(PYTEST) tests/page
 
+# What JAX has compiled for one test is taken up again by the next, by the processes they start, and by the next run.
+test-%: export JAX_COMPILATION_CACHE_DIR = $(CURDIR)/.venv/jax-cache
+test-%: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS = 0
+test-%: export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES = -1
 test-%: .venv/test-ready
 	@echo "== $*"; KERAS_BACKEND=$* $(PYTEST)
 
