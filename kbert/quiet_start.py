@@ -1,7 +1,12 @@
-"""Load a backend without the notes of its C++ side, which bury a program's first lines."""
+"""Load a backend fast, and without the notes of its C++ side, which bury a program's first lines."""
 
 import contextlib
 import os
+import sys
+
+# Keras imports these where they are installed, for its scikit-learn wrappers, its pictures and its data frames, which
+# no program here uses: half of the time that its import takes.
+UNUSED_BY_KERAS = ("matplotlib", "pandas", "sklearn")
 
 
 @contextlib.contextmanager
@@ -24,7 +29,24 @@ def without_native_notes():
         os.close(nowhere)
 
 
+@contextlib.contextmanager
+def without_unused_packages():
+    """Let Keras and TensorFlow find none of the packages that they import on the chance of a use, while the body runs.
+
+    These stay what they are for everyone else, and can be imported afterwards. JAX is among them where KERAS_BACKEND
+    names another backend: TensorFlow's converter to LiteRT would load it.
+    """
+    unused = [*UNUSED_BY_KERAS, *(["jax"] if os.environ.get("KERAS_BACKEND", "jax") != "jax" else [])]
+    hidden = [name for name in unused if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
+
+
 def load_keras():
-    """Import Keras and its backend without such notes."""
-    with without_native_notes():
+    """Import Keras and its backend."""
+    with without_native_notes(), without_unused_packages():
         import keras  # noqa: F401

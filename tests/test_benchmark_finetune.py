@@ -39,9 +39,10 @@ def test_both_sides_in_one_table(tmp_path, capfd):
     assert table[0][7] == f"{ours / theirs:.2f}"
 
 
-def test_a_side_that_fails_is_named(tmp_path):
-    with pytest.raises(SystemExit, match="status 1 of training.finetune"):
-        benchmark_finetune.main(["mrpc", "--data", str(tmp_path)])
+def test_a_side_that_fails_is_named(monkeypatch):
+    monkeypatch.setitem(benchmark_finetune.SIDES, "kbert", "training.no_such_script")
+    with pytest.raises(SystemExit, match="status 1 of training.no_such_script"):
+        benchmark_finetune.main(["mrpc"])
 
 
 @pytest.mark.parametrize("flags", [["--grid"], ["--patience", "2"], ["--freeze", "1"], ["--class_weights"]])

@@ -1,6 +1,6 @@
-"""Import this first to load TensorFlow, which reads the data on every backend, without the notes of its C++ side."""
+"""Import this first to load TensorFlow, which reads the data on every backend, fast and without its native notes."""
 
-from kbert.quiet_start import without_native_notes
+from kbert.quiet_start import without_native_notes, without_unused_packages
 
-with without_native_notes():
+with without_native_notes(), without_unused_packages():
     import tensorflow  # noqa: F401

@@ -21,7 +21,7 @@ def run_in_child(function, *arguments):
         ValueError: what the function raises, whatever it is.
     """
     environment = os.environ | {"KERAS_BACKEND": "tensorflow"}
-    command = [sys.executable, "-m", "kbert.export", function, json.dumps(arguments)]
+    command = [sys.executable, "-m", "kbert.export_process", function, json.dumps(arguments)]
     finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     last_lines = (finished.stdout if finished.returncode == 0 else finished.stderr).strip().splitlines()[-1:]
     if finished.returncode:
