@@ -103,6 +103,13 @@ def test_a_refusal_comes_through_the_child_process(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(("name", "runtime"), [("bert.onnx", "onnx"), ("bert.tflite", "litert")])
+def test_a_folder_with_the_name_of_a_file_is_refused(exported, tmp_path, name, runtime):
+    with pytest.raises(ValueError, match=f"{name}'. Such a file is written by --format {runtime}"):
+        export_saved_model(exported[0], tmp_path / name)
+    assert names(tmp_path) == []
+
+
 @once
 def test_an_export_with_other_answers_is_deleted_and_older_versions_stay(tmp_path):
     from kbert.export.saved_model import write_saved_model

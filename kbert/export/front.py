@@ -37,13 +37,19 @@ def export_saved_model(source, folder, top_k=DEFAULT_TOP_K, weights="float32"):
 
     Raises:
         FileNotFoundError: no such preset or folder.
-        ValueError: `top_k` is out of its range, there are no such `weights`, the model is of a kind that has no
-            signatures, or the answers of the SavedModel are not those of the checkpoint (then nothing is left of it).
+        ValueError: `folder` is the name of a file for another runtime, `top_k` is out of its range, there are no such
+            `weights`, the model is of a kind that has no signatures, or the answers of the SavedModel are not those of the checkpoint (then nothing is left of it).
             From the child process every error comes as a ValueError.
         ImportError: TensorFlow or tensorflow_text is not installed.
     """
     if weights not in WEIGHT_FORMATS:
         raise ValueError(f"`weights` must be one of {', '.join(WEIGHT_FORMATS)}. Received: weights={weights!r}.")
+    for runtime, ending in RUNTIMES.items():
+        if pathlib.Path(folder).suffix == ending:
+            raise ValueError(
+                f"`folder` must not end in {ending}, as a file for {runtime} does. Received: folder={str(folder)!r}. "
+                f"Such a file is written by --format {runtime}, or `export_token_ids`."
+            )
     return _run(export_saved_model, _write_saved_model, source, folder, top_k, weights)
 
 
