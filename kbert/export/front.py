@@ -38,7 +38,8 @@ def export_saved_model(source, folder, top_k=DEFAULT_TOP_K, weights="float32"):
     Raises:
         FileNotFoundError: no such preset or folder.
         ValueError: `folder` is the name of a file for another runtime, `top_k` is out of its range, there are no such
-            `weights`, the model is of a kind that has no signatures, or the answers of the SavedModel are not those of the checkpoint (then nothing is left of it).
+            `weights`, the model is of a kind that has no signatures, or the answers of the SavedModel are not those of
+            the checkpoint (then nothing is left of it).
             From the child process every error comes as a ValueError.
         ImportError: TensorFlow or tensorflow_text is not installed.
     """
