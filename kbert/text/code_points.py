@@ -83,16 +83,24 @@ def code_point_table(lowercase=True, strip_accents=None, split_chinese=True):
 def _patterns(characters, normalizer):
     # All at once, with a letter between that stays as it is: a call each would take a second.
     others = [character for character in characters if character != _LETTER]
-    texts = dict(zip(others, normalizer.normalize_str(_LETTER.join(others)).split(_LETTER), strict=bool(others)))
-    texts |= {_LETTER: _LETTER}
+    found = normalizer.normalize_str(_LETTER.join(others)).split(_LETTER)
+    if not any(found):  # Most pages: no characters, or private ones.
+        yield from [()] * len(characters)
+        return
+    texts = dict(zip(others, found, strict=True)) | {_LETTER: _LETTER}
     marks = _punctuation({part for text in texts.values() for part in text})
     for character in characters:
-        pattern = []
-        for part in texts[character]:
-            itself = BLANK if part == " " else ITSELF if part == character else ord(part)
-            pattern += [BLANK, itself, BLANK] if part in marks else [itself]
-        # One blank parts words as well as two.
-        yield tuple(part for here, part in enumerate(pattern) if part != BLANK or pattern[here - 1 : here] != [BLANK])
+        text = texts[character]
+        yield (ITSELF,) if text == character and text not in marks and text != " " else _pattern(character, text, marks)
+
+
+def _pattern(character, text, marks):
+    pattern = []
+    for part in text:
+        itself = BLANK if part == " " else ITSELF if part == character else ord(part)
+        pattern += [BLANK, itself, BLANK] if part in marks else [itself]
+    # One blank parts words as well as two.
+    return tuple(part for here, part in enumerate(pattern) if part != BLANK or pattern[here - 1 : here] != [BLANK])
 
 
 def _punctuation(characters):
