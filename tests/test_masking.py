@@ -26,14 +26,11 @@ def random_row(rng, length):
     return row.astype(np.int32)
 
 
-def mask_rows(rows, num_parallel_calls=None, **changes):
-    """Mask equally long rows inside tf.data, row i with seed (17, i). Returns NumPy arrays."""
-
-    def mask(number, row):
-        return mask_tokens(row, seed=tf.stack([tf.constant(17, tf.int64), number]), **(SETTINGS | changes))
-
-    dataset = tf.data.Dataset.from_tensor_slices(rows).enumerate().map(mask, num_parallel_calls=num_parallel_calls)
-    return {name: array.numpy() for name, array in next(iter(dataset.batch(len(rows)))).items()}
+def mask_rows(rows, first_row=0, **changes):
+    """Mask equally long rows with seed 17. Returns NumPy arrays."""
+    lengths = np.full(len(rows), rows.shape[1], np.int32)
+    masked = mask_tokens(tf.constant(rows), lengths, seed=17, first_row=first_row, **(SETTINGS | changes))
+    return {name: array.numpy() for name, array in masked.items()}
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +79,11 @@ def test_padding_is_never_chosen():
     row = np.array([CLS, 11, SEP, 12, SEP, *[PAD] * 9], np.int32)
     masked = mask_rows(np.tile(row, (50, 1)))
     assert set(masked["mask_ids"][masked["mask_weights"] == 1]) == {11, 12}
+    # Behind its length a row has nothing to hide, whatever stands there, and it does not count.
+    row[5:] = 13
+    masked = mask_tokens(tf.constant([row] * 50), tf.constant([5] * 50), seed=1, first_row=0, **SETTINGS)
+    assert set(masked["mask_ids"].numpy().ravel()) == {0, 11, 12} and np.sum(masked["mask_weights"]) == 50
+    np.testing.assert_array_equal(masked["token_ids"][:, 5:], np.full((50, 9), 13))
 
 
 def test_places_are_chosen_alike():
@@ -154,21 +156,20 @@ def test_choice_and_fate_are_independent(masked):
     assert abs(np.corrcoef(chosen_early, masked_in_row)[0, 1]) < 4 / np.sqrt(len(shown))
 
 
-def test_serial_parallel_and_eager_agree(rows, masked):
-    parallel = mask_rows(rows, num_parallel_calls=4)
-    for name, array in masked.items():
-        np.testing.assert_array_equal(parallel[name], array)
-    for number in (0, 1, 999):
-        alone = mask_tokens(tf.constant(rows[number]), seed=tf.constant([17, number], tf.int64), **SETTINGS)
+def test_a_row_gets_the_same_masks_in_any_batch(rows, masked):
+    for first, last in ((0, 1), (1, 3), (3, 400), (400, 1000)):
+        part = mask_rows(rows[first:last], first_row=first)
         for name, array in masked.items():
-            np.testing.assert_array_equal(alone[name], array[number])
+            np.testing.assert_array_equal(part[name], array[first:last])
 
 
-def test_another_seed_gives_other_masks(rows):
-    first, second = (
-        mask_tokens(tf.constant(rows[0]), seed=seed, **SETTINGS)["mask_positions"].numpy() for seed in ([1, 2], [2, 1])
-    )
-    assert not np.array_equal(first, second)
+def test_rows_of_another_number_or_seed_get_other_masks(rows):
+    same = np.tile(rows[:1], (40, 1))
+    positions = mask_rows(same)["mask_positions"]
+    assert len(np.unique(positions, axis=0)) == 40
+    assert not np.array_equal(mask_rows(same, first_row=40)["mask_positions"], positions)
+    other = mask_tokens(tf.constant(same), np.full(40, 131, np.int32), seed=18, first_row=0, **SETTINGS)
+    assert not np.array_equal(other["mask_positions"], positions)
 
 
 @pytest.mark.parametrize(
@@ -192,4 +193,4 @@ def test_another_seed_gives_other_masks(rows):
 )
 def test_refuses(rows, changes, message):
     with pytest.raises(ValueError, match=message):
-        mask_tokens(tf.constant(rows[0]), seed=[0, 0], **(SETTINGS | changes))
+        mask_rows(rows[:1], **changes)

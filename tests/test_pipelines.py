@@ -128,19 +128,31 @@ def test_masks_of_row_i_are_drawn_from_seed_and_i(folder):
     found = batches(folder, 12)
     for i, row in enumerate(rows):
         inputs, targets, weights = found[i // 4]
+        padded = np.full(MAX_LENGTH, SPECIAL_TOKEN_IDS["[PAD]"], np.int32)
+        padded[: len(row.token_ids)] = row.token_ids
         expected = mask_tokens(
-            tf.constant(row.token_ids),
-            seed=tf.constant([7, i], tf.int64),
+            tf.constant(padded[None]),
+            tf.constant([len(row.token_ids)]),
+            seed=7,
+            first_row=i,
             vocabulary_size=VOCABULARY_SIZE,
             mask_token_id=8,
             special_token_ids=[3, 5, 6],
             mask_selection_rate=0.3,
             mask_selection_length=SLOTS,
         )
-        np.testing.assert_array_equal(inputs["token_ids"][i % 4][: len(row.token_ids)], expected["token_ids"])
-        np.testing.assert_array_equal(inputs["mask_positions"][i % 4], expected["mask_positions"])
-        np.testing.assert_array_equal(targets["mlm"][i % 4], expected["mask_ids"])
-        np.testing.assert_array_equal(weights["mlm"][i % 4], expected["mask_weights"])
+        np.testing.assert_array_equal(inputs["token_ids"][i % 4], expected["token_ids"][0])
+        np.testing.assert_array_equal(inputs["mask_positions"][i % 4], expected["mask_positions"][0])
+        np.testing.assert_array_equal(targets["mlm"][i % 4], expected["mask_ids"][0])
+        np.testing.assert_array_equal(weights["mlm"][i % 4], expected["mask_weights"][0])
+
+
+def test_held_out_masks_are_the_same_in_batches_of_any_size(folder):
+    whole, *rest = batches(folder, batch_size=50, split="held_out")
+    parts = batches(folder, batch_size=3, split="held_out")
+    assert not rest and len(parts) > 2
+    joined = tf.nest.map_structure(lambda *arrays: np.concatenate(arrays), *parts)
+    tf.nest.map_structure(np.testing.assert_array_equal, joined, whole)
 
 
 def test_one_thread_many_threads_and_another_global_seed_agree(folder):
@@ -203,7 +215,8 @@ def test_held_out_is_one_pass_with_fixed_masks(folder, corpus):
         ({"segment_ids": [0, 0, 0, 1, 2]}, r"`segment_ids` in \[0, 2\)"),
         ({"segment_ids": [0, 0, 0, 1, -1]}, r"`segment_ids` in \[0, 2\)"),
         ({"segment_ids": [0, 0, 1]}, "as many `segment_ids`"),
-        ({"token_ids": [5] * 14, "segment_ids": [0] * 14}, "at most 13 of them"),
+        ({"token_ids": [5] * 14, "segment_ids": [0] * 14}, r"must have 1 to 13 `token_ids`.*\[5\]\s*\[5\]\s*\[14\]"),
+        ({"token_ids": [], "segment_ids": []}, "must have 1 to 13 `token_ids`"),
     ],
 )
 def test_a_row_that_does_not_fit_is_an_error(tmp_path, changes, received):

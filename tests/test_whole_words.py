@@ -65,12 +65,11 @@ def rows():
 
 
 def mask_rows(rows, **changes):
-    def mask(number, row):
-        settings = SETTINGS | {"continues_word": CONTINUES_WORD} | changes
-        return mask_tokens(row, seed=tf.stack([tf.constant(17, tf.int64), number]), **settings)
-
-    dataset = tf.data.Dataset.from_tensor_slices(rows).enumerate().map(mask)
-    return {name: array.numpy() for name, array in next(iter(dataset.batch(len(rows)))).items()}
+    settings = SETTINGS | {"continues_word": CONTINUES_WORD} | changes
+    masked = mask_tokens(
+        tf.constant(rows), np.full(len(rows), rows.shape[1], np.int32), seed=17, first_row=0, **settings
+    )
+    return {name: array.numpy() for name, array in masked.items()}
 
 
 @pytest.fixture(scope="module")
@@ -147,23 +146,27 @@ def test_special_cases_by_hand():
 
 
 def test_words_are_taken_in_random_order_while_they_fit():
-    """The few rounds in the graph agree with the loop over words, on the order that the seed gives."""
+    """The few rounds in the graph agree with the loop over words, on the order that the draws give."""
     rng = np.random.default_rng(5)
-    for number in range(60):
-        continues_word = rng.random(rng.integers(1, 90)) < rng.choice([0.2, 0.6, 0.9])
-        budget, seed = int(rng.integers(0, 25)), [number, 4]
+    shape = 60, 90
+    lengths, shares = rng.integers(1, 91, (60, 1)), rng.choice([0.2, 0.6, 0.9], (60, 1))
+    continues_word, draws = rng.random(shape) < shares, rng.random(shape).astype("float32")
+    is_candidate = (np.arange(90) < lengths) & (rng.random(shape) < 0.9)
+    budget = rng.integers(0, 25, 60).astype("int32")
+    tensors = map(tf.constant, (continues_word, is_candidate))
+    found = choose_whole_words(*tensors, draws=tf.constant(draws), budget=tf.constant(budget)).numpy()
+    for row in range(60):
         words = []
-        for position, is_piece in enumerate(continues_word):
-            if words and is_piece:
+        for position in np.flatnonzero(is_candidate[row]):
+            if words and continues_word[row, position]:
                 words[-1].append(position)
             else:
                 words.append([position])
         expected = []
-        for index in np.argsort(tf.random.stateless_uniform([len(words)], seed).numpy()):
-            if len(expected) + len(words[index]) <= budget:
-                expected += words[index]
-        chosen = choose_whole_words(tf.constant(continues_word), seed=seed, budget=tf.constant(budget))
-        assert np.flatnonzero(chosen.numpy()).tolist() == sorted(expected)
+        for word in sorted(words, key=lambda word: draws[row, word[0]]):
+            if len(expected) + len(word) <= budget[row]:
+                expected += word
+        assert np.flatnonzero(found[row]).tolist() == sorted(expected)
 
 
 @pytest.fixture
@@ -195,7 +198,7 @@ def test_a_dataset_masks_whole_words_by_the_vocabulary_in_its_folder(folder):
 
 def test_refuses(folder, rows):
     with pytest.raises(ValueError, match=r"one entry a token.* len\(continues_word\)=996, vocabulary_size=997"):
-        mask_tokens(tf.constant(rows[0]), seed=[0, 0], **SETTINGS, continues_word=CONTINUES_WORD[1:])
+        mask_rows(rows[:1], continues_word=CONTINUES_WORD[1:])
     (folder / "vocab.txt").unlink()
     with pytest.raises(FileNotFoundError, match="vocab.txt"):
         pretraining_dataset(folder, batch_size=4, whole_words=True)

@@ -13,7 +13,7 @@ import tensorflow as tf
 from kbert.data.document_shards import records_of_shards
 from kbert.data.masking import mask_tokens
 from kbert.data.mixture import mixed_datasets
-from kbert.data.schema import NO_PAIR, DatasetInfo, ShardInfo, batch_spec, check_row_in_graph, parse_row
+from kbert.data.schema import NO_PAIR, DatasetInfo, ShardInfo, batch_spec, check_rows_in_graph, parse_rows
 from kbert.data.whole_words import read_continuations
 
 FILES_AT_ONCE = 16
@@ -62,7 +62,7 @@ def pretraining_dataset(
     Raises:
         FileNotFoundError: `whole_words` without `vocab.txt`.
         ValueError: a value out of range, a split without rows.
-        tf.errors.InvalidArgumentError: while reading, a row that does not fit (see `check_row_in_graph`).
+        tf.errors.InvalidArgumentError: while reading, a row that does not fit (see `check_rows_in_graph`).
     Source: BERT paper, appendix A.1 and A.2; masks drawn while training rather than once, as in RoBERTa, section 4.1.
     """
     info = mixed_datasets(folders)
@@ -78,14 +78,21 @@ def pretraining_dataset(
     else:
         records = _records(_file_names(shards), shards, tf.data.TFRecordDataset)
 
-    def prepare(number, record):
-        row = parse_row(record)
-        check_row_in_graph(
-            row, vocabulary_size=info.vocabulary_size, max_sequence_length=max_sequence_length, number=number
+    own_rows = batch_size // num_processes
+    spec = batch_spec(max_sequence_length, mask_selection_length, own_rows if is_training else None)
+
+    def prepare(number, records):
+        rows = parse_rows(records, max_sequence_length, info.special_token_ids["[PAD]"])
+        first = number * own_rows
+        check_rows_in_graph(
+            rows, vocabulary_size=info.vocabulary_size, max_sequence_length=max_sequence_length, first_row=first
         )
+        lengths = tf.cast(rows["lengths"], tf.int32)
         masked = mask_tokens(
-            row["token_ids"],
-            seed=tf.stack([tf.constant(seed, tf.int64), number]),
+            rows["token_ids"],
+            lengths,
+            seed=seed,
+            first_row=first,
             vocabulary_size=info.vocabulary_size,
             mask_token_id=info.special_token_ids["[MASK]"],
             special_token_ids=[info.special_token_ids[token] for token in ("[PAD]", "[CLS]", "[SEP]")],
@@ -95,20 +102,14 @@ def pretraining_dataset(
             random_token_rate=random_token_rate,
             continues_word=continues_word,
         )
-        return _example(row, masked)
+        batch = _example(rows, lengths, masked)
+        return tf.nest.map_structure(lambda tensor, expected: tf.ensure_shape(tensor, expected.shape), batch, spec)
 
-    numbered = records.enumerate(first_row)
-    own_rows = batch_size // num_processes
-    if num_processes > 1:  # Every batch begins at a multiple of `own_rows`, so the turns fall where they should.
-        numbered = numbered.batch(own_rows).shard(num_processes, process_id).unbatch()
-    examples = numbered.map(prepare, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-    batches = _padded_batches(
-        examples,
-        own_rows,
-        batch_spec(max_sequence_length, mask_selection_length),
-        pad_token_id=info.special_token_ids["[PAD]"],
-        drop_remainder=is_training,
-    )
+    # Every batch begins at a multiple of `own_rows`, so the turns of the processes fall where they should.
+    batches = records.batch(own_rows, drop_remainder=is_training).enumerate(first_row // own_rows)
+    if num_processes > 1:
+        batches = batches.shard(num_processes, process_id)
+    batches = batches.map(prepare, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     return batches.prefetch(tf.data.AUTOTUNE)
 
 
@@ -152,29 +153,18 @@ def _shuffle(records: tf.data.Dataset, epoch_seed: tf.Tensor, shuffle_buffer: in
     return records.batch(shuffle_buffer).enumerate().flat_map(shuffle_window)
 
 
-def _example(row: dict[str, tf.Tensor], masked: dict[str, tf.Tensor]) -> tuple:
-    """Arrange one row as `batch_spec` says, still without padding."""
+def _example(rows: dict[str, tf.Tensor], lengths: tf.Tensor, masked: dict[str, tf.Tensor]) -> tuple:
+    """Arrange rows as `batch_spec` says."""
     inputs = {
         "token_ids": masked["token_ids"],
-        "segment_ids": tf.cast(row["segment_ids"], tf.int32),
-        "padding_mask": tf.ones_like(masked["token_ids"]),
+        "segment_ids": tf.cast(rows["segment_ids"], tf.int32),
+        "padding_mask": tf.cast(tf.range(rows["token_ids"].shape[1]) < lengths[:, None], tf.int32),
         "mask_positions": masked["mask_positions"],
     }
-    is_random_next = tf.cast(row["is_random_next"], tf.int32)
+    is_random_next = tf.cast(rows["is_random_next"], tf.int32)
     targets = {"mlm": masked["mask_ids"], "nsp": tf.maximum(is_random_next, 0)}
     weights = {"mlm": masked["mask_weights"], "nsp": tf.cast(is_random_next != NO_PAIR, tf.float32)}
     return inputs, targets, weights
-
-
-def _padded_batches(examples, batch_size, spec, pad_token_id, drop_remainder) -> tf.data.Dataset:
-    filler = tf.nest.map_structure(lambda tensor: tensor.dtype.as_numpy_dtype(0), spec)
-    filler[0]["token_ids"] = np.int32(pad_token_id)
-    return examples.padded_batch(
-        batch_size,
-        padded_shapes=tf.nest.map_structure(lambda tensor: tensor.shape[1:], spec),
-        padding_values=filler,
-        drop_remainder=drop_remainder,
-    )
 
 
 def _continuations(folders) -> np.ndarray:

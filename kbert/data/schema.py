@@ -38,6 +38,7 @@ ROW_FEATURES = {
     "segment_ids": tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True),
     "is_random_next": tf.io.FixedLenFeature([], tf.int64),
 }
+BATCH_FEATURES = ROW_FEATURES | {name: tf.io.RaggedFeature(tf.int64) for name in ("token_ids", "segment_ids")}
 
 
 def batch_spec(max_sequence_length: int, mask_selection_length: int, batch_size: int | None = None) -> tuple:
@@ -96,6 +97,28 @@ def parse_row(record: tf.Tensor) -> dict[str, tf.Tensor]:
     return tf.io.parse_single_example(record, ROW_FEATURES)
 
 
+def parse_rows(records: tf.Tensor, max_sequence_length: int, pad_token_id: int) -> dict[str, tf.Tensor]:
+    """Decode records to padded rows.
+
+    Args:
+        records: string `[B]`.
+        max_sequence_length: int, T.
+        pad_token_id: int, what stands behind the `token_ids` of a row; segment 0 does behind its `segment_ids`.
+    Returns:
+        int64 `token_ids` and `segment_ids` `[B, T]`, their `lengths` and `segment_lengths` `[B]` (of a row that is too
+        long, though the rest of it is left out), `is_random_next` `[B]`.
+    """
+    rows = tf.io.parse_example(records, BATCH_FEATURES)
+    shape = [None, max_sequence_length]
+    return {
+        "token_ids": rows["token_ids"].to_tensor(pad_token_id, shape=shape),
+        "segment_ids": rows["segment_ids"].to_tensor(0, shape=shape),
+        "lengths": rows["token_ids"].row_lengths(),
+        "segment_lengths": rows["segment_ids"].row_lengths(),
+        "is_random_next": rows["is_random_next"],
+    }
+
+
 def read_shard(path: str | Path) -> Iterator[PretrainingRow]:
     """Yield the rows of one shard as NumPy arrays, in the order of the file."""
     for row in tf.data.TFRecordDataset(str(path)).map(parse_row).as_numpy_iterator():
@@ -139,30 +162,32 @@ def _check_ids(name: str, ids: Sequence[int], limit: int, place: str) -> None:
         raise ValueError(f"`{name}` must lie in [0, {limit}). Received: {array.min()} to {array.max()}, {place}.")
 
 
-def check_row_in_graph(row: dict[str, tf.Tensor], *, vocabulary_size: int, max_sequence_length: int, number) -> None:
+def check_rows_in_graph(
+    rows: dict[str, tf.Tensor], *, vocabulary_size: int, max_sequence_length: int, first_row: tf.Tensor
+) -> None:
     """Stop the pipeline at a row that does not fit the model: an id out of range would become NaN on JAX.
 
     Args:
-        row: what `parse_row` returns.
+        rows: what `parse_rows` returns.
         vocabulary_size: int, V.
         max_sequence_length: int, T.
-        number: int64 `[]`, the row's place in the stream, for the error.
+        first_row: int64 `[]`, the place of the first row in the stream, for the error.
     Raises:
-        tf.errors.InvalidArgumentError: when the row is read.
+        tf.errors.InvalidArgumentError: when the rows are read.
     """
-    token_ids, segment_ids = row["token_ids"], row["segment_ids"]
-    smallest, largest = tf.reduce_min(token_ids), tf.reduce_max(token_ids)
-    length = tf.size(token_ids)
-    # One assertion over all conditions, because each is a branch that every row takes.
-    ids_fit = (smallest >= 0) & (largest < vocabulary_size)
-    segments_fit = (tf.reduce_min(segment_ids) >= 0) & (tf.reduce_max(segment_ids) < 2)
-    lengths_fit = (length <= max_sequence_length) & (length == tf.size(segment_ids))
+    token_ids, segment_ids, lengths = rows["token_ids"], rows["segment_ids"], rows["lengths"]
+    smallest, largest = tf.reduce_min(token_ids, axis=1), tf.reduce_max(token_ids, axis=1)
+    fits = (smallest >= 0) & (largest < vocabulary_size) & (lengths >= 1) & (lengths <= max_sequence_length)
+    fits &= (lengths == rows["segment_lengths"]) & tf.reduce_all((segment_ids >= 0) & (segment_ids < 2), axis=1)
     requirement = (
-        f"A row must have `token_ids` in [0, {vocabulary_size}), at most {max_sequence_length} of them, and as many "
-        "`segment_ids` in [0, 2). `kbert.data.check_dataset` names the shard. Received: row number, smallest id, "
-        "largest id, number of tokens ="
+        f"A row must have 1 to {max_sequence_length} `token_ids` in [0, {vocabulary_size}), and as many `segment_ids` "
+        "in [0, 2). `kbert.data.check_dataset` names the shard. Received: row number, smallest id, largest id, number "
+        "of tokens ="
     )
-    tf.debugging.Assert(ids_fit & segments_fit & lengths_fit, [requirement, number, smallest, largest, length])
+    bad = tf.argmin(tf.cast(fits, tf.int32))
+    row = tf.gather(token_ids, bad)[: tf.cast(lengths[bad], tf.int32)]
+    found = first_row + bad, tf.reduce_min(row), tf.reduce_max(row), lengths[bad]
+    tf.debugging.Assert(tf.reduce_all(fits), [requirement, *found])
 
 
 @dataclass(frozen=True)

@@ -19,33 +19,44 @@ def read_continuations(folder: str | Path) -> np.ndarray:
     return np.array([token.startswith(CONTINUATION_PREFIX) for token in tokens])
 
 
-def choose_whole_words(continues_word: tf.Tensor, *, seed: tf.Tensor, budget: tf.Tensor) -> tf.Tensor:
-    """Choose whole words in random order while they fit.
+def choose_whole_words(
+    continues_word: tf.Tensor, is_candidate: tf.Tensor, *, draws: tf.Tensor, budget: tf.Tensor
+) -> tf.Tensor:
+    """Choose whole words of each row in random order while they fit.
 
     A word that would go over the budget is left out, and the next one is tried; so fewer than `budget` may be chosen,
     none at all if no word is short enough. As in the source, a piece belongs to the candidate before it, whatever
     stands between them, and a piece without one is a word of its own.
 
     Args:
-        continues_word: bool `[C]`, the candidates of one row from left to right. True = the token starts with ##.
-        seed: int `[2]`. Equal seeds give equal choices.
-        budget: int32 `[]`, the most tokens.
+        continues_word: bool `[B, T]`, True = the token starts with ##.
+        is_candidate: bool `[B, T]`, True = the token may be chosen.
+        draws: float32 `[B, T]` from [0, 1): a word comes in the order of that of its first token.
+        budget: int32 `[B]`, the most tokens.
     Returns:
-        bool `[C]`, True = chosen.
+        bool `[B, T]`, True = chosen.
     Source: google-research/bert `create_pretraining_data.py`, `create_masked_lm_predictions`, `do_whole_word_mask`.
     """
-    starts_word = ~continues_word | (tf.range(tf.size(continues_word)) == 0)
-    word = tf.cumsum(tf.cast(starts_word, tf.int32)) - 1  # [C], the word of each candidate.
-    num_words = tf.reduce_sum(tf.cast(starts_word, tf.int32))
-    lengths = tf.math.unsorted_segment_sum(tf.ones_like(word), word, num_words)
-    order = tf.argsort(tf.random.stateless_uniform([num_words], seed))
-    is_taken = _take_while_they_fit(tf.gather(lengths, order), budget)
-    is_taken = tf.scatter_nd(order[:, None], is_taken, [num_words])  # Back from the random order.
-    return tf.gather(is_taken, word)
+    num_rows, length = tf.unstack(tf.shape(draws))
+    is_first = is_candidate & (tf.cumsum(tf.cast(is_candidate, tf.int32), axis=1) == 1)
+    starts_word = is_candidate & (~continues_word | is_first)
+    word = tf.maximum(tf.cumsum(tf.cast(starts_word, tf.int32), axis=1) - 1, 0)  # [B, T], the word of each candidate.
+
+    def of_words(values):
+        segments = tf.reshape(word + length * tf.range(num_rows)[:, None], [-1])
+        return tf.reshape(
+            tf.math.unsorted_segment_sum(tf.reshape(values, [-1]), segments, num_rows * length), tf.shape(draws)
+        )
+
+    lengths = of_words(tf.cast(is_candidate, tf.int32))  # [B, T], by word; 0 where the row has no more.
+    order = tf.argsort(tf.where(lengths > 0, of_words(tf.where(starts_word, draws, 0.0)), 1.0), axis=1)
+    is_taken = _take_while_they_fit(tf.gather(lengths, order, batch_dims=1), budget[:, None])
+    is_taken = tf.gather(is_taken, tf.argsort(order, axis=1), batch_dims=1)  # Back from the random order.
+    return is_candidate & tf.gather(is_taken, word, batch_dims=1)
 
 
 def _take_while_they_fit(lengths, budget) -> tf.Tensor:
-    """Go through words in their order and take each that still fits. Returns bool, True = taken.
+    """Go through each row's words in their order and take each that still fits. Returns bool, True = taken.
 
     A round takes the words up to the first that does not fit. That one and all as long never fit again, so there are
     at most as many rounds as different lengths, rather than one a word.
@@ -53,8 +64,8 @@ def _take_while_they_fit(lengths, budget) -> tf.Tensor:
 
     def take_up_to_the_first_misfit(waiting, taken, left):
         waiting &= lengths <= left
-        fits = waiting & (tf.cumsum(tf.where(waiting, lengths, 0)) <= left)
-        return waiting & ~fits, taken | fits, left - tf.reduce_sum(tf.where(fits, lengths, 0))
+        fits = waiting & (tf.cumsum(tf.where(waiting, lengths, 0), axis=1) <= left)
+        return waiting & ~fits, taken | fits, left - tf.reduce_sum(tf.where(fits, lengths, 0), axis=1, keepdims=True)
 
     everything = tf.ones_like(lengths, tf.bool)
     _, taken, _ = tf.while_loop(
