@@ -156,6 +156,16 @@ def test_choice_and_fate_are_independent(masked):
     assert abs(np.corrcoef(chosen_early, masked_in_row)[0, 1]) < 4 / np.sqrt(len(shown))
 
 
+def test_choice_and_fate_are_independent_place_by_place():
+    """Of rows as long as they have slots: if one draw served both, a slot's would be that of the token as far in."""
+    rng = np.random.default_rng(2)
+    masked = mask_rows(np.stack([random_row(rng, 23) for _ in range(4000)]), mask_selection_rate=0.5)
+    count = round(0.5 * 23)
+    is_chosen = (masked["mask_positions"][:, :count, None] == np.arange(count)).any(axis=1)
+    is_mask = np.take_along_axis(masked["token_ids"], masked["mask_positions"][:, :count], axis=1) == MASK
+    assert abs(np.corrcoef(is_chosen[:, 1:].ravel(), is_mask[:, 1:].ravel())[0, 1]) < 4 / np.sqrt(4000 * (count - 1))
+
+
 def test_a_row_gets_the_same_masks_in_any_batch(rows, masked):
     for first, last in ((0, 1), (1, 3), (3, 400), (400, 1000)):
         part = mask_rows(rows[first:last], first_row=first)
