@@ -53,8 +53,7 @@ def main(argv=None):
     with one_line_errors():
         info = DatasetInfo.from_folder(settings.data)
         if settings.only:
-            make = {"kbert": _kbert, "keras-hub": _keras_hub}.get(settings.only, _transformers)
-            print(json.dumps(_time(make(settings, info), settings.seconds)))
+            print(json.dumps(_time(counts_of(settings, info), settings.seconds)))
             return None
     rows = {name: _run(settings, name) for name in PEERS}
     for name, tokens in rows.items():
@@ -83,6 +82,11 @@ def _time(counts, seconds):
     while time.perf_counter() < start + seconds:
         tokens += next(counts)
     return tokens / (time.perf_counter() - start)
+
+
+def counts_of(settings, info):
+    """Return an endless iterator over the batches of `settings.only`: the number of tokens in each."""
+    return {"kbert": _kbert, "keras-hub": _keras_hub}.get(settings.only, _transformers)(settings, info)
 
 
 def _kbert(settings, info):
