@@ -29,7 +29,7 @@ const restore = () => {
     values.forEach((value, place) => value === null || shown(boxes[place]) === value || put(boxes[place], value));
   }
 };
-const timer = setInterval(restore, CHECK_MILLISECONDS);
+const timer = Object.keys(kept).length && setInterval(restore, CHECK_MILLISECONDS);
 const release = (event) => {
   if (!event.target.closest?.(PANELS)) return;
   restore();

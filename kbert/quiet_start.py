@@ -5,7 +5,7 @@ import os
 import sys
 
 # Keras imports these where they are installed, for its scikit-learn wrappers, its pictures and its data frames, which
-# no program here uses: half of the time that its import takes.
+# no program here uses: with them a question on the command line takes longer by 1.5 s to 2.4 s (docs/performance.md).
 UNUSED_BY_KERAS = ("matplotlib", "pandas", "sklearn")
 
 

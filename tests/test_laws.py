@@ -207,9 +207,9 @@ def test_save_and_load_keep_config_numbers_and_optimiser(rng, tmp_path):
             np.testing.assert_allclose(to_numpy(ours.value), to_numpy(theirs.value), atol=1e-6, err_msg=ours.path)
 
 
-# XLA where the loss is scaled: it compiles the same graph as without, and more of it than elsewhere.
+# XLA for one precision that scales the loss and one that does not: it compiles the same graph as without.
 @pytest.mark.parametrize(
-    ("precision", "jit_compile"), [("float32", False), ("mixed_bfloat16", False), ("mixed_float16", True)]
+    ("precision", "jit_compile"), [("float32", True), ("mixed_bfloat16", False), ("mixed_float16", True)]
 )
 def test_one_step_moves_every_weight_in_each_precision(rng, precision, jit_compile):
     if keras.backend.backend() == "torch":
@@ -235,8 +235,6 @@ def test_one_step_moves_every_weight_in_each_precision(rng, precision, jit_compi
 def test_jit_compile_changes_nothing_but_speed(rng):
     if keras.backend.backend() == "torch":
         pytest.skip("torch.compile needs a minute for this; kbert never turns it on by itself")
-    if keras.backend.backend() == "jax":
-        pytest.skip("Keras compiles on JAX by itself")
     inputs, targets, weights = make_batch(rng)
     results = []
     for jit_compile in (False, True):

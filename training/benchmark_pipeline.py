@@ -28,7 +28,7 @@ import numpy as np
 import tensorflow as tf
 
 from kbert.data.pipelines import pretraining_dataset
-from kbert.data.schema import DatasetInfo, read_shard
+from kbert.data.schema import DatasetInfo, parse_rows
 from training.arguments import one_line_errors, parse, setting
 
 PEERS = ("kbert", "keras-hub", "transformers np", "transformers pt")
@@ -52,6 +52,8 @@ def main(argv=None):
     settings = parse(Settings, argv, __doc__)
     with one_line_errors():
         info = DatasetInfo.from_folder(settings.data)
+        if any(shard.pairing for shard in info.shards):
+            raise ValueError(f"The shards must hold rows. Received: {settings.data}, prepared with --pair_anew.")
         if settings.only:
             print(json.dumps(_time(counts_of(settings, info), settings.seconds)))
             return None
@@ -96,9 +98,11 @@ def _kbert(settings, info):
 
 
 def _rows(settings, info):
-    """Return the first rows of the shards."""
-    shards = itertools.chain.from_iterable(read_shard(pathlib.Path(settings.data) / one.file) for one in info.shards)
-    return list(itertools.islice(shards, settings.rows))
+    """Return the first rows of the shards, padded, as NumPy arrays."""
+    records = tf.data.TFRecordDataset([str(pathlib.Path(settings.data) / shard.file) for shard in info.shards])
+    records = next(iter(records.batch(settings.rows)))
+    rows = parse_rows(records, info.max_sequence_length, info.special_token_ids["[PAD]"])
+    return {name: array.numpy() for name, array in rows.items()}
 
 
 def _transformers(settings, info):
@@ -118,10 +122,15 @@ def _transformers(settings, info):
         return_tensors=settings.only.split()[1],
     )
     kept = [info.special_token_ids[name] for name in KEPT]
+    found = _rows(settings, info)
+    columns = {
+        "input_ids": found["token_ids"],
+        "token_type_ids": found["segment_ids"],
+        "special_tokens_mask": np.isin(found["token_ids"], kept).astype(int),
+    }
     rows = [
-        {"input_ids": row.token_ids.tolist(), "token_type_ids": row.segment_ids.tolist()}
-        | {"special_tokens_mask": np.isin(row.token_ids, kept).astype(int).tolist()}
-        for row in _rows(settings, info)
+        {name: array[number, :length].tolist() for name, array in columns.items()}
+        for number, length in enumerate(found["lengths"])
     ]
     for start in itertools.cycle(range(0, len(rows), settings.batch_size)):
         yield int(collate(rows[start : start + settings.batch_size])["attention_mask"].sum())
@@ -137,23 +146,15 @@ def _keras_hub(settings, info):
         mask_selection_length=settings.mask_selection_length,
         unselectable_token_ids=[info.special_token_ids[name] for name in KEPT],
     )
-    rows = tf.data.Dataset.from_tensor_slices(_padded(_rows(settings, info), info)).repeat()
+    found = _rows(settings, info)
+    inputs = {name: found[name].astype("int32") for name in ("token_ids", "segment_ids")}
+    inputs["padding_mask"] = (np.arange(info.max_sequence_length) < found["lengths"][:, None]).astype("int32")
+    rows = tf.data.Dataset.from_tensor_slices(inputs).repeat()
     masked = rows.batch(settings.batch_size).map(
         lambda inputs: inputs | mask(inputs["token_ids"]), num_parallel_calls=tf.data.AUTOTUNE
     )
     for inputs in masked.prefetch(tf.data.AUTOTUNE):
         yield int(tf.reduce_sum(inputs["padding_mask"]))
-
-
-def _padded(rows, info):
-    shape = len(rows), info.max_sequence_length
-    inputs = {name: np.zeros(shape, "int32") for name in ("segment_ids", "padding_mask")}
-    inputs["token_ids"] = np.full(shape, info.special_token_ids["[PAD]"], "int32")
-    for number, row in enumerate(rows):
-        length = len(row.token_ids)
-        inputs["token_ids"][number, :length], inputs["segment_ids"][number, :length] = row.token_ids, row.segment_ids
-        inputs["padding_mask"][number, :length] = 1
-    return inputs
 
 
 if __name__ == "__main__":
