@@ -103,7 +103,7 @@ def embedding_chart(say, token, vectors):
     return _styled(chart, height=240)
 
 
-def line_chart(steps, lines, steps_title, is_share):
+def line_chart(steps, lines, steps_title, is_share, from_zero):
     """Draw numbers over the updates of a training run.
 
     Args:
@@ -111,6 +111,7 @@ def line_chart(steps, lines, steps_title, is_share):
         lines: dict of name to list of float, one a step. The last is in the page's accent.
         steps_title: str, under the axis.
         is_share: bool. True = the numbers are shown as percentages.
+        from_zero: bool. True = the axis of the numbers begins at 0.
     """
     chart = go.Figure()
     for place, (name, values) in enumerate(lines.items()):
@@ -120,6 +121,7 @@ def line_chart(steps, lines, steps_title, is_share):
         )
     chart.update_xaxes(title=steps_title, rangemode="tozero", gridcolor="rgba(148, 163, 184, 0.25)", zeroline=False)
     chart.update_yaxes(
+        rangemode="tozero" if from_zero else "normal",
         tickformat=".0%" if is_share else None,
         exponentformat="power",
         gridcolor="rgba(148, 163, 184, 0.25)",

@@ -72,4 +72,6 @@ def _chart(say, run, name):
     if name == "learning_rate":
         lines = {"learning_rate": run.curves[name]}
     found = {say(f"training.{line}"): values for line, values in lines.items() if values}
-    return line_chart(run.steps, found, say("training.steps"), is_share=name.endswith("accuracy"))
+    # From 0, one save is a point on a readable axis; a loss would lose its detail.
+    is_share, from_zero = name.endswith("accuracy"), not name.endswith("loss")
+    return line_chart(run.steps, found, say("training.steps"), is_share, from_zero)

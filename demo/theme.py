@@ -118,10 +118,11 @@ button[role="tab"][aria-selected="true"]::after { background: var(--slider-color
   background: color-mix(in srgb, var(--slider-color) calc(45% * var(--share)), transparent);
 }
 .kb-words button:hover, .kb-words button[aria-pressed="true"] { outline: 2px solid var(--slider-color); }
-.kb-words button[aria-pressed="true"] { color: transparent; background: var(--border-color-primary); }
+.kb-words button[aria-pressed="true"] { text-decoration: line-through; background: var(--border-color-primary); }
 .kb-words + .kb-note { margin-bottom: 4px; }
 
 .kb-pictures { gap: 32px; margin-top: 8px; }
+.kb-pictures .modebar-container { display: none; }
 .kb-card + .kb-card { margin-top: 16px; }
 .kb-pieces-head { display: flex; justify-content: space-between; align-items: baseline; gap: 12px; flex-wrap: wrap; }
 .kb-pieces { list-style: none; margin: 14px 0 0; padding: 0; display: flex; flex-wrap: wrap; gap: 6px; }

@@ -32,18 +32,21 @@ def _build_watch(say, folder):
     def look():
         run = read_run(folder)
         examples = run_curves.examples_card(say, run.examples)
-        return run.done, note(run_curves.status(say, run)), examples, *run_curves.draw(say, run)
+        # Without a save there is nothing to draw but empty axes.
+        curves = gr.Column(visible=run.done > 0)
+        return run.done, note(run_curves.status(say, run)), examples, curves, *run_curves.draw(say, run)
 
     def look_again(done):
         found = look()
         return found if found[0] != done else [gr.skip()] * len(found)  # A curve that is read stays as it is.
 
-    done, status, examples, *charts = look()
+    done, status, examples, _, *charts = look()
     seen = gr.State(done)
     shown = gr.HTML(status, js_on_load=None)
-    plots = run_curves.lay_out(say, charts)
+    with gr.Column(visible=done > 0) as curves:
+        plots = run_curves.lay_out(say, charts)
     answers = gr.HTML(examples, js_on_load=None)
-    outputs = [seen, shown, answers, *plots]
+    outputs = [seen, shown, answers, curves, *plots]
     gr.Timer(SECONDS).tick(look_again, seen, outputs, show_progress="hidden", api_visibility="private", **RUN_QUEUE)
 
 

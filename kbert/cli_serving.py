@@ -51,8 +51,10 @@ def _export(arguments):
 def _serve(arguments):
     # Only C++ notes of TensorFlow come here, as it loads the model.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    from kbert.serving.c_library import keep_one_heap
     from kbert.serving.rest import RestServer
 
+    keep_one_heap()
     with RestServer(arguments.folder, arguments.name, arguments.host, arguments.port) as server:
         print(f"kbert is served at {server.url} (Ctrl+C closes it).", flush=True)
         with contextlib.suppress(KeyboardInterrupt):

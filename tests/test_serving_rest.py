@@ -2,8 +2,11 @@
 
 import base64
 import concurrent.futures
+import itertools
 import json
+import pathlib
 import socket
+import sys
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -22,9 +25,14 @@ TEXTS = ["the cat [MASK] on a mat.", "no mask", "[MASK] ran [MASK]"]
 
 
 @pytest.fixture(scope="module")
-def url(exported):
-    with serve(exported[1].parent, "--name", "bert") as (address, _):
-        yield address
+def server(exported):
+    with serve(exported[1].parent, "--name", "bert") as (address, process):
+        yield address, process
+
+
+@pytest.fixture
+def url(server):
+    return server[0]
 
 
 def ask(url, body=None, method=None):
@@ -173,6 +181,23 @@ def test_many_at_a_time_get_each_their_own_answer(url, exported):
     with concurrent.futures.ThreadPoolExecutor(8) as threads:
         for word, row in zip(words, threads.map(answer, words), strict=True):
             assert row["words"][0] == [candidate.word for candidate in expected[word]]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the heaps are read in /proc")
+def test_the_threads_of_a_server_share_one_heap(server):
+    url, process = server
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: ask(f"{url}:predict", {"inputs": TEXTS}), range(8)))
+    assert {status for status, _ in answers} == {200}
+    lines = pathlib.Path(f"/proc/{process.pid}/maps").read_text().splitlines()
+    maps = [(*(int(end, 16) for end in line.split()[0].split("-")), *line.split()[1:]) for line in lines]
+    # A heap of glibc's for a thread: 64 MiB from a multiple of it, the front in use and the rest kept out of reach.
+    heaps = [
+        used
+        for used, rest in itertools.pairwise(maps)
+        if used[2] == "rw-p" and rest[2] == "---p" and used[0] % 2**26 == 0 and rest[1] - used[0] == 2**26
+    ]
+    assert not heaps
 
 
 def test_outputs_called_bytes_are_base64_and_one_output_has_no_name():

@@ -27,7 +27,7 @@ def test_inside_shows_the_attention_and_the_sum_of_what_is_typed(page, checkpoin
     page.get_by_label("to the left only").click()
     seen = np.tril(found.attention_maps[1, 2])
     expect_chart(page, 1, np.where(np.tri(len(seen)), seen / seen.sum(-1, keepdims=True), np.nan))
-    page.get_by_label("lines (from 2 %)").click()
+    page.get_by_label("lines (from 2%)").click()
     page.wait_for_function(SAME_LINES, arg=np.argwhere(np.tril(seen / seen.sum(-1, keepdims=True)) > 0.02).tolist())
     page.get_by_label("Embeddings of token").click()
     page.get_by_role("option", name=f"4 {found.tokens[4]}", exact=True).click()

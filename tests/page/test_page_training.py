@@ -34,9 +34,12 @@ def test_a_run_is_read_while_it_is_written(training_run):
 def test_curves_grow_on_the_page_as_the_run_saves(page, address, training_run):
     from playwright.sync_api import expect
 
-    write_run(training_run, 2)
+    write_run(training_run, 0)
     open_tab(page, "Training")
     status = page.locator(".kb-note").filter(has_text="updates;")
+    expect(status).to_have_text("0 of 250 updates; nothing saved yet since the last start.")
+    expect(page.locator(".js-plotly-plot:visible")).to_have_count(0)  # No axes without a curve.
+    write_run(training_run, 2)
     expect(status).to_have_text("200 of 250 updates; 64 rows a second since the last start.")
     expect_lines(page, 0, [[6.7, 4.9], [5.2, 4.7]])
     learnt = page.locator(".kb-learnt:visible")
