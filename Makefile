@@ -39,6 +39,7 @@ lint: .venv/test-ready
 
 bench: .venv/bench-ready
 	$(BIN)/python -m training.benchmark
+	$(BIN)/python -m training.benchmark_answers kbert-small-en
 
 clean:
 	rm -rf .venv

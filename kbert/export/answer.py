@@ -5,6 +5,7 @@ import tensorflow as tf
 from kbert.data.text_ops import GraphTokenizer
 from kbert.export.best_spans import NO_SCORE, best_spans_of_texts, best_spans_of_windows
 from kbert.export.chunks import answer_in_chunks
+from kbert.export.few_lengths import round_up_length
 from kbert.export.windows import cut_windows, find_best_places
 from kbert.tasks.windows import MAX_QUESTION_LENGTH
 
@@ -57,7 +58,8 @@ class AnswerGraph:
 
     def _ask(self, questions, tokens, windows):
         """Return the best spans of windows, and the score of no answer `[rows]`."""
-        outputs = self.model(self.tokenizer.frame([questions, tokens]), training=False)
+        rows = round_up_length(self.tokenizer.frame([questions, tokens]), self.longest)
+        outputs = self.model(rows, training=False)
         no_answer = outputs["start"][:, 0] + outputs["end"][:, 0]
         width = tf.maximum(1, tf.reduce_max(windows.length))
         # Behind the last token of a window any logit will do.

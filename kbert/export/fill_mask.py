@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from kbert.data.masked_text_ops import MaskedTextTokenizer
 from kbert.export.chunks import answer_in_chunks, rows_that_fit
+from kbert.export.few_lengths import round_up_length
 
 # Bounds the work of one text: each mask of a text that is longer than the model takes a pass of its own.
 MAX_MASKS = 64
@@ -97,6 +98,7 @@ class FillMaskGraph:
 
     def _rank(self, rows, slots):
         """Return probabilities and ids `[masks, top_k]` at slots, int32 `[masks, 2]`: a row and a place in it."""
+        rows = round_up_length(rows, self.room + 2)
         encoded = self.model.backbone(rows, training=False)["sequence_output"]
         vectors = tf.gather_nd(encoded, slots)[:, None]  # [masks, 1, D]
 

@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from kbert.data.text_ops import GraphTokenizer
 from kbert.export.chunks import answer_in_chunks
+from kbert.export.few_lengths import round_up_length
 from kbert.export.windows import cut_windows, find_best_places
 
 
@@ -40,7 +41,7 @@ class TagGraph:
 
         def answer(start, end):
             here = windows.part(start, end)
-            rows = self.tokenizer.frame([here.gather(token_ids)])
+            rows = round_up_length(self.tokenizer.frame([here.gather(token_ids)]), self.longest)
             states = self.model.backbone(rows, training=False)["sequence_output"]
             logits = self.model.classifier_head(states, training=False)[:, 1:-1]  # [n, T, C], without [CLS] and [SEP]
             # Each token from the window that shows it with most text round it; so they stand in the text's order.

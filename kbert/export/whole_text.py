@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from kbert.data.text_ops import GraphTokenizer
 from kbert.export.chunks import answer_in_chunks, rows_that_fit
+from kbert.export.few_lengths import round_up_length
 
 
 class WholeTextGraph:
@@ -42,6 +43,7 @@ class WholeTextGraph:
         def answer(start, end):
             longest = tf.reduce_max(lengths[start:end])
             rows = {name: value[start:end, :longest] for name, value in packed.items()}
+            rows = round_up_length(rows, self.backbone.config.max_sequence_length)
             answers = self.answer(self.backbone(rows, training=False), rows["padding_mask"])
             return [answers[name] for name in self.outputs]
 

@@ -2,6 +2,7 @@
 
 import keras
 
+from kbert.inference.rows import length_step
 from kbert.inference.source import open_source
 from kbert.tasks.batches import predict_rows
 
@@ -36,4 +37,6 @@ def ask_rows(source, rows, *names):
         *names: str, of the model's outputs.
     """
     pad_token_id = source.tokenizer.special_token_ids["[PAD]"]
-    return predict_rows(lambda inputs: source.predict(inputs, *names), rows, pad_token_id, source.max_sequence_length)
+    return predict_rows(
+        lambda inputs: source.predict(inputs, *names), rows, pad_token_id, source.max_sequence_length, length_step()
+    )

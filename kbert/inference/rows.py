@@ -1,9 +1,9 @@
 """Texts to one batch of model inputs."""
 
+import keras
 import numpy as np
 
-# Rows are padded to a multiple of this, so that backends which compile for each shape meet few shapes.
-LENGTH_STEP = 32
+from kbert.tasks.batches import padded_length
 
 
 def pack_rows(tokenizer, texts, max_sequence_length=None, truncate=False):
@@ -39,6 +39,11 @@ def pack_rows(tokenizer, texts, max_sequence_length=None, truncate=False):
     return rows
 
 
+def length_step():
+    """Return what lengths are rounded up to: JAX compiles for each; the others keep what a length needs, of some."""
+    return 32 if keras.backend.backend() == "jax" else 8
+
+
 def batch_rows(rows, pad_token_id, max_sequence_length):
     """Pad rows to one length.
 
@@ -50,8 +55,7 @@ def batch_rows(rows, pad_token_id, max_sequence_length):
     Returns:
         dict of `token_ids`, `segment_ids`, `padding_mask`, int32 `[B, T]`.
     """
-    longest = max(len(row.token_ids) for row in rows)
-    length = min(max_sequence_length, -(-longest // LENGTH_STEP) * LENGTH_STEP)
+    length = padded_length(max(len(row.token_ids) for row in rows), length_step(), max_sequence_length)
     inputs = {
         "token_ids": np.full((len(rows), length), pad_token_id, "int32"),
         "segment_ids": np.zeros((len(rows), length), "int32"),

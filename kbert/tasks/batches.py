@@ -113,7 +113,7 @@ def shuffled_batches(lengths, batch_size, seed, epoch):
         yield batches[index]
 
 
-def predict_rows(predict, rows, pad_token_id, max_sequence_length, length_step=32, batch_size=32):
+def predict_rows(predict, rows, pad_token_id, max_sequence_length, length_step, batch_size=32):
     """Return what a model says about each row, in the order of the rows; rows of like length are read together.
 
     Args:
