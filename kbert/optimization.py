@@ -104,7 +104,15 @@ class BertAdamW(keras.optimizers.Optimizer):
 
     def update_step(self, gradient, variable, learning_rate):
         """Move one variable; Keras has decayed it before."""
-        self.assign_sub(variable, self._step(gradient, variable, learning_rate))
+        if not self._has_kernels():
+            self.assign_sub(variable, self._step(gradient, variable, learning_rate))
+            return
+        from kbert.tensorflow_kernels import apply_adam
+
+        index = self._get_variable_index(variable)
+        m, v = self._momentums[index].value, self._velocities[index].value
+        length, epsilon = self._length_and_epsilon(learning_rate, variable.dtype)
+        apply_adam(variable, m, v, gradient, length, epsilon, self.beta_1, self.beta_2)
 
     def _step(self, gradient, variable, length):
         """Return length m / (sqrt(v) + epsilon) with this gradient taken into m and v."""
@@ -113,13 +121,29 @@ class BertAdamW(keras.optimizers.Optimizer):
         gradient = ops.cast(gradient, variable.dtype)
         self.assign_add(m, ops.multiply(ops.subtract(gradient, m), 1 - self.beta_1))
         self.assign_add(v, ops.multiply(ops.subtract(ops.square(gradient), v), 1 - self.beta_2))
-        factor, root = ops.cast(length, variable.dtype), 1.0
-        if self.bias_correction:
-            # On the two numbers, not on m and v, which are arrays: m / c1 / (sqrt(v / c2) + epsilon).
-            count = ops.cast(self.iterations + 1, variable.dtype)
-            root = ops.sqrt(1 - ops.power(ops.cast(self.beta_2, variable.dtype), count))
-            factor = factor * root / (1 - ops.power(ops.cast(self.beta_1, variable.dtype), count))
-        return ops.divide(ops.multiply(m, factor), ops.add(ops.sqrt(v), self.epsilon * root))
+        factor, epsilon = self._length_and_epsilon(length, variable.dtype)
+        return ops.divide(ops.multiply(m, factor), ops.add(ops.sqrt(v), epsilon))
+
+    def _length_and_epsilon(self, length, dtype):
+        """Return both as scalars that hold the bias correction."""
+        length = ops.cast(length, dtype)
+        if not self.bias_correction:
+            return length, self.epsilon
+        # On the two numbers, not on m and v, which are arrays: m / c1 / (sqrt(v / c2) + epsilon).
+        count = ops.cast(self.iterations + 1, dtype)
+        root = ops.sqrt(1 - ops.power(ops.cast(self.beta_2, dtype), count))
+        return length * root / (1 - ops.power(ops.cast(self.beta_1, dtype), count)), self.epsilon * root
+
+    def _clip_gradients(self, grads):
+        if keras.backend.backend() != "tensorflow" or self.clipnorm or not self.global_clipnorm:
+            return super()._clip_gradients(grads)
+        from kbert.tensorflow_kernels import clip_by_global_norm
+
+        return clip_by_global_norm(grads, self.global_clipnorm)
+
+    def _has_kernels(self):
+        # On several devices Keras hands over a part of each variable; the kernel would take it for the whole.
+        return keras.backend.backend() == "tensorflow" and self._distribution_strategy.num_replicas_in_sync == 1
 
     def _get_current_learning_rate(self):
         # Keras would ask the schedule for the number of batches: `_iterations`, where `iterations` counts updates.

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from kbert.layers.dropout import Dropout
+
 # What Google's code adds to a masked score: far below any real one, and finite in float16 too.
 MASKED_SCORE = -10000.0
 
@@ -45,7 +47,7 @@ class SelfAttention(keras.layers.Layer):
 
         self.query, self.key, self.value = dense("query"), dense("key"), dense("value")
         self.projection = dense("projection")
-        self.dropout = keras.layers.Dropout(attention_dropout, dtype=self.dtype_policy, name="dropout")
+        self.dropout = Dropout(attention_dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, hidden_states_shape, padding_mask_shape=None):
         for layer in (self.query, self.key, self.value, self.projection):

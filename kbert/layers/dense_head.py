@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from kbert.layers.dropout import Dropout
+
 
 @keras.saving.register_keras_serializable(package="kbert")
 class DenseHead(keras.layers.Layer):
@@ -27,7 +29,7 @@ class DenseHead(keras.layers.Layer):
         self.num_classes = num_classes
         self.dropout_rate = dropout
         self.initializer_stddev = initializer_stddev
-        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.dense = keras.layers.Dense(
             num_classes,
             kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_stddev),

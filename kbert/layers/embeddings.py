@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from kbert.layers.dropout import Dropout
+
 
 @keras.saving.register_keras_serializable(package="kbert")
 class BertEmbeddings(keras.layers.Layer):
@@ -58,7 +60,7 @@ class BertEmbeddings(keras.layers.Layer):
         self.segment_embedding = table(num_segments, "segment_embedding")
         self.position_embedding = table(max_sequence_length, "position_embedding")
         self.norm = keras.layers.LayerNormalization(epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm")
-        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, token_ids_shape, segment_ids_shape=None):
         for table in (self.token_embedding, self.segment_embedding, self.position_embedding):

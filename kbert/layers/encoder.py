@@ -4,6 +4,7 @@ import keras
 
 from kbert.layers.activations import get_activation
 from kbert.layers.attention import SelfAttention
+from kbert.layers.dropout import Dropout
 from kbert.layers.recompute import recompute
 
 
@@ -75,7 +76,7 @@ class EncoderBlock(keras.layers.Layer):
         self.feed_forward_norm = keras.layers.LayerNormalization(
             epsilon=layer_norm_epsilon, dtype=policy, name="feed_forward_norm"
         )
-        self.dropout = keras.layers.Dropout(dropout, dtype=policy, name="dropout")
+        self.dropout = Dropout(dropout, dtype=policy, name="dropout")
 
     def build(self, hidden_states_shape, padding_mask_shape=None):
         for layer in (self.attention, self.attention_norm, self.intermediate, self.feed_forward_norm, self.dropout):

@@ -1,0 +1,62 @@
+"""What TensorFlow does in one pass over memory where Keras' operations, which suit every backend, take many.
+
+Imported on the TensorFlow backend only.
+"""
+
+import tensorflow as tf
+
+
+def apply_adam(variable, m, v, gradient, length, epsilon, beta_1, beta_2):
+    """Take a gradient into both means, and move a variable by length m / (sqrt(v) + epsilon).
+
+    Args:
+        variable, m, v: `tf.Variable`s of one shape and dtype.
+        gradient: tensor of that shape, or `tf.IndexedSlices`.
+        length, epsilon: scalars.
+        beta_1, beta_2: floats.
+    """
+    dtype = variable.dtype
+    tf.raw_ops.ResourceApplyAdam(
+        var=variable.handle,
+        m=m.handle,
+        v=v.handle,
+        # Powers for the kernel's own bias correction; 0: none. Whoever wants one has it in `length` and `epsilon`.
+        beta1_power=tf.zeros([], dtype),
+        beta2_power=tf.zeros([], dtype),
+        lr=tf.cast(length, dtype),
+        beta1=tf.constant(beta_1, dtype),
+        beta2=tf.constant(beta_2, dtype),
+        epsilon=tf.cast(epsilon, dtype),
+        grad=tf.cast(tf.convert_to_tensor(gradient), dtype),
+    )
+
+
+def clip_by_global_norm(gradients, largest):
+    """Return gradients scaled so that their common norm is at most `largest`; NaN if it is not finite.
+
+    Args:
+        gradients: list of tensors, `tf.IndexedSlices` or None.
+        largest: float.
+    """
+    gradients = [None if gradient is None else tf.convert_to_tensor(gradient) for gradient in gradients]
+    halves = [tf.cast(tf.nn.l2_loss(gradient), tf.float32) for gradient in gradients if gradient is not None]
+    norm = tf.sqrt(2.0 * tf.add_n(halves))
+    scale = largest * tf.minimum(1.0 / norm, 1.0 / largest) + (norm - norm)
+    return [None if gradient is None else gradient * tf.cast(scale, gradient.dtype) for gradient in gradients]
+
+
+def keep_mask(shape, rate, seed):
+    """Return which elements dropout keeps, each drawn from 16 bits: one draw of the generator serves eight.
+
+    Args:
+        shape: int32 `[n]`.
+        rate: float in (0, 1), share of what is dropped, rounded to a multiple of 2**-16.
+        seed: int `[2]`.
+
+    Returns:
+        bool tensor of that shape.
+    """
+    size = tf.reduce_prod(shape)
+    words = tf.random.stateless_uniform([(size + 3) // 4], tf.cast(seed, tf.int64), None, None, tf.uint64)
+    draws = tf.reshape(tf.reshape(tf.bitcast(words, tf.int16), [-1])[:size], shape)
+    return draws >= tf.constant(round(rate * 2**16) - 2**15, tf.int16)
