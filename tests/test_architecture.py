@@ -22,10 +22,11 @@ MAX_FILE_LINES, MAX_FUNCTION_LINES = 350, 60
 MAY_IMPORT = {
     "kbert.config": set(),
     "kbert.text": set(),
-    "kbert.optimization": set(),
+    "kbert.tensorflow_kernels": set(),
+    "kbert.optimization": {"kbert.tensorflow_kernels"},
     "kbert.layerwise": {"kbert.optimization"},
     "kbert.tasks": {"kbert.text"},
-    "kbert.layers": {"kbert.config"},
+    "kbert.layers": {"kbert.config", "kbert.tensorflow_kernels"},
     "kbert.models": {"kbert.config", "kbert.layers"},
     "kbert.convert": {"kbert.config", "kbert.models", "kbert.text"},
     "kbert.inference": {"kbert.config", "kbert.models", "kbert.text", "kbert.convert", "kbert.tasks"},
@@ -52,7 +53,7 @@ MAY_IMPORT = {
         "kbert.layerwise",
     },
 }  # fmt: skip
-MAY_IMPORT_TENSORFLOW = {"kbert.data", "kbert.export", "training"}
+MAY_IMPORT_TENSORFLOW = {"kbert.data", "kbert.export", "kbert.tensorflow_kernels", "training"}
 READS_TF1_CHECKPOINTS = ROOT / "kbert" / "convert" / "google.py"
 SPEAKS_GRPC = ROOT / "kbert" / "serving" / "grpc_client.py"
 # One gives its child a backend, the other asks whether JAX is needed.
