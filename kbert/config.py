@@ -30,16 +30,16 @@ _FILE_KEYS = {
     "activation": "hidden_act",
     "layer_norm_epsilon": "layer_norm_eps",
     "initializer_stddev": "initializer_range",
+    "is_causal": "is_decoder",
 }
-# A file may leave these out: Google's has no epsilon (its code fixes 1e-12).
-_OPTIONAL_IN_FILE = {"layer_norm_epsilon"}
+# A file may leave these out: Google's has no epsilon (its code fixes 1e-12), and only a decoder's says that it is one.
+_OPTIONAL_IN_FILE = {"layer_norm_epsilon", "is_causal"}
 # "gelu" in a released file is the erf form (what every Hugging Face BERT computes).
 _FILE_ACTIVATIONS = {"gelu": "gelu_erf", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
 # Keys with one allowed value: anything else is a model that is not the paper's BERT.
 _FIXED_IN_FILE = {
     "model_type": ("bert",),
     "position_embedding_type": ("absolute", None),
-    "is_decoder": (False,),
     "add_cross_attention": (False,),
 }
 # Keys that say nothing about the encoder's sizes.
@@ -70,6 +70,8 @@ class BertConfig:
             Face's "gelu" is the erf form.
         layer_norm_epsilon: float > 0. The same in every LayerNorm, heads included.
         initializer_stddev: float > 0. Of the truncated normal that fills kernels and tables.
+        is_causal: bool. True = a token sees itself and those before it only: no BERT, but the left-to-right model that
+            the paper's ablations set beside it. Hugging Face calls it a decoder.
 
     Raises:
         ValueError: a value is of the wrong kind or out of its range, or `num_heads` does not divide `hidden_dim`.
@@ -93,12 +95,15 @@ class BertConfig:
     activation: str = "gelu_erf"
     layer_norm_epsilon: float = 1e-12
     initializer_stddev: float = 0.02
+    is_causal: bool = False
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if field.type is int and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise ValueError(f"`{field.name}` must be an int of 1 or more. Received: {field.name}={value!r}.")
+            if field.type is bool and not isinstance(value, bool):
+                raise ValueError(f"`{field.name}` must be True or False. Received: {field.name}={value!r}.")
             if field.type is float and (isinstance(value, bool) or not isinstance(value, (int, float))):
                 raise ValueError(f"`{field.name}` must be a float. Received: {field.name}={value!r}.")
         for name in ("dropout", "attention_dropout"):

@@ -130,7 +130,6 @@ def test_transformers_file_both_ways(tmp_path, hidden_act, activation):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"is_decoder": True}, "`is_decoder` must be False for a BERT. Received: is_decoder=True"),
         ({"add_cross_attention": True}, "`add_cross_attention` must be False"),
         ({"position_embedding_type": "relative_key"}, "`position_embedding_type` must be 'absolute'"),
         ({"model_type": "roberta"}, "`model_type` must be 'bert'"),

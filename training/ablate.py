@@ -2,11 +2,12 @@
 
     python -m training.ablate runs/shards --output runs/ablation --pretrain "--steps 2000 --learning_rate 5e-4"
 
-Two tables: what becomes of the selected tokens (the paper's table 8), and sizes (table 6). Each row is a run of
+Tables: what becomes of the selected tokens (the paper's table 8), sizes (table 6), and with --tasks, --unpaired and
+--table tasks pretraining tasks, left to right among them (table 5; training/ablate_tasks.py). Each row is a run of
 training/pretrain.py in a process of its own, all with the options in --pretrain, hence with one budget. Then every
 model is asked about the same held-out places: all held-out rows, 15 % of their tokens selected by the same draws, and
 replaced 80/10/10 whatever the model was trained on. Stopped or killed, the same command goes on: finished rows are
-kept, and a run goes on from its last save. Writes masking.md and sizes.md into --output, after every row.
+kept, and a run goes on from its last save. Writes masking.md, sizes.md and tasks.md into --output, after every row.
 """
 
 import training.quiet_start  # noqa: F401
@@ -25,7 +26,7 @@ import keras
 from kbert.config import BertConfig
 from kbert.convert import load
 from kbert.data.pipelines import pretraining_dataset
-from training import ablation_table
+from training import ablate_tasks, ablation_table
 from training.arguments import one_line_errors, parse, setting
 
 RESULT_FILE = "ablation.json"
@@ -40,11 +41,14 @@ class Settings:
 
     data: tuple = setting(text="folders that training/prepare.py wrote, with one vocabulary")
     output: str = setting("runs/ablation", "folder of the runs and the tables; a folder a run")
-    table: str = setting("all", "which of the tables", choices=("masking", "sizes", "all"))
-    size: str = setting("mini", "of all models of the masking table")
+    table: str = setting("all", "which; all: masking and sizes", choices=("masking", "sizes", "tasks", "all"))
+    size: str = setting("mini", "of all models of the tables of masking and of tasks")
     sizes: str = setting("tiny,mini,small", "of the models of the size table")
     pretrain: str = setting("", 'options of training/pretrain.py for every row, in quotes: "--steps 2000"')
     mask_selection_length: int = setting(20, "mask slots a row: 20 for 128 tokens, 77 for 512")
+    unpaired: tuple = setting(None, "folders that training/prepare.py --nsp none wrote, for the rows without NSP")
+    tasks: tuple = setting(None, "TASK:FOLDER of training/finetune.py, such as mrpc:glue_data")
+    finetune: str = setting("", 'options of training/finetune.py for every row, in quotes: "--seeds 3"')
 
 
 class Row(NamedTuple):
@@ -55,8 +59,13 @@ class Row(NamedTuple):
 
 
 def main(argv=None):
-    """Train and ask all models, and return {`Row`: its numbers}."""
+    """Train and ask all models, and return {`Row`: its numbers}, or for tasks {row: {task: score}}."""
     settings = parse(Settings, argv, __doc__)
+    if settings.table == "tasks":
+        with one_line_errors():
+            results, written = ablate_tasks.run(settings)
+        print(written, end="")
+        return results
     masking = [Row(settings.size, shares) for shares in ablation_table.MASKING]
     sizes = [Row(size, PAPERS_SHARES) for size in settings.sizes.split(",")]
     tables = {"masking": masking, "sizes": sizes}

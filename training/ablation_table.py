@@ -1,6 +1,6 @@
-"""The two tables of training/ablate.py as markdown, with the paper's numbers beside ours.
+"""The tables of training/ablate.py as markdown, with the paper's numbers beside ours.
 
-Source of the paper's numbers: arXiv 1810.04805v2, tables 6 and 8.
+Source of the paper's numbers: arXiv 1810.04805v2, tables 5, 6 and 8.
 """
 
 from kbert.config import BertConfig
@@ -23,6 +23,21 @@ SIZES = {
     (12, 768, 12): (3.99, 84.4, 86.7, 92.9),
     (12, 1024, 16): (3.54, 85.7, 86.9, 93.3),
     (24, 1024, 16): (3.23, 86.6, 87.8, 93.7),
+}
+# Task of training/finetune.py -> the dev score that the table shows.
+TASK_SCORES = {
+    "mnli": "matched accuracy",
+    "qnli": "dev accuracy",
+    "mrpc": "dev accuracy",
+    "sst2": "dev accuracy",
+    "squad": "dev f1",
+}
+# Row -> BERT-base on dev, in the order of `TASK_SCORES`.
+TASKS = {
+    "BERT": (84.4, 88.4, 86.7, 92.7, 88.5),
+    "No NSP": (83.9, 84.9, 86.5, 92.6, 87.9),
+    "LTR & No NSP": (82.1, 84.3, 77.5, 92.1, 77.8),
+    "+ BiLSTM": (82.1, 84.1, 75.7, 91.6, 84.9),
 }
 
 
@@ -56,6 +71,23 @@ def sizes(rows):
     if cells:
         for shape, (perplexity, *tasks) in SIZES.items():
             cells.append(("paper", "/".join(map(str, shape)), "", "", perplexity, "", "", *tasks))
+    return _markdown(head, cells)
+
+
+def tasks(rows):
+    """Return the table of pretraining tasks: a row a model, and for each task our dev score and the paper's.
+
+    Args:
+        rows: dict of row name to dict of task to score in percent.
+    Returns:
+        str; empty without rows.
+    """
+    names = list(next(iter(rows.values()), {}))
+    head = ["", *(cell for name in names for cell in (f"{name}, {TASK_SCORES[name].split()[-1]}", "paper"))]
+    cells = []
+    for row, scores in rows.items():
+        paper = dict(zip(TASK_SCORES, TASKS[row], strict=True))
+        cells.append([row, *(cell for name in names for cell in (f"{scores[name]:.1f}", paper[name]))])
     return _markdown(head, cells)
 
 

@@ -62,6 +62,8 @@ def _check(settings):
         value = getattr(settings, name)
         if value is not None and value < 1:
             raise ValueError(f"--{name} must be at least 1. Received: --{name} {value}.")
+    if settings.bilstm and settings.layer_decay != 1.0:
+        raise ValueError("--layer_decay knows the layers of the encoder. Received: --bilstm too.")
     if not 0 <= settings.warmup < 1:
         raise ValueError(f"--warmup must be at least 0 and below 1. Received: --warmup {settings.warmup}.")
 
@@ -77,7 +79,8 @@ def _run(task, tokenizer, rows, plan, settings, best):
     result["is_kept"] = best is None or result["main"] > best
     answers_folder = pathlib.Path(settings.output) / "answers" if result["is_kept"] else None
     if result["is_kept"]:
-        save_checkpoint(model, tokenizer, settings.output)
+        if not settings.bilstm:  # Hugging Face's layout has no place for one.
+            save_checkpoint(model, tokenizer, settings.output)
         for name, (examples, _) in rows.scored.items():
             task.write_answers(name, examples, answers[name], answers_folder)
     result["tests"] = _answer_tests(Scorer(model, tokenizer, task, rows), settings, answers_folder)
@@ -112,7 +115,7 @@ def _finish(settings, environment, results):
     result = {"task": settings.task, "best": chosen, "peak_gib": round(peak_gib(), 3)}
     everything = result | {"settings": dataclasses.asdict(settings), "environment": environment, "all": results}
     (output / "result.json").write_text(json.dumps(everything, indent=2) + "\n", encoding="utf-8")
-    print(f"{output}: the checkpoint; {output / 'answers'}: its answers")
+    print(f"{output}: {'no checkpoint' if settings.bilstm else 'the checkpoint'}; {output / 'answers'}: its answers")
     return result
 
 

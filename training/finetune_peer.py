@@ -46,7 +46,7 @@ PROBLEMS = {
 # kbert's names of inputs and outputs -> transformers'.
 INPUTS = {"token_ids": "input_ids", "segment_ids": "token_type_ids", "padding_mask": "attention_mask"}
 SCORED_BATCH_SIZE = 32
-NOT_HERE = ("grid", "patience", "freeze", "layer_decay", "class_weights", "no_bias_correction")
+NOT_HERE = ("grid", "patience", "freeze", "layer_decay", "class_weights", "no_bias_correction", "bilstm")
 IGNORED = -100
 
 

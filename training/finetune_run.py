@@ -13,6 +13,7 @@ from kbert.convert import load
 from kbert.inference.source import Source
 from kbert.layerwise import LayerwiseAdamW
 from kbert.models import BertClassifier, BertMultipleChoice, BertSpanFinder, BertTagger
+from kbert.models.bilstm import BiLSTMBackbone
 from kbert.optimization import BertAdamW, WarmupLinearDecay
 from kbert.tasks.batches import collate, padded_length, predict_rows, shuffled_batches
 
@@ -53,14 +54,15 @@ class TaskRows:
 def new_model(task, settings):
     """Return a model for a task: a new head on the encoder of --init."""
     backbone = load(settings.init, dtype=settings.precision).model.backbone
+    body = BiLSTMBackbone(backbone) if settings.bilstm else backbone
     model = {
-        "classifier": lambda: BertClassifier(backbone, len(task.label_names), task.problem, task.label_names),
-        "span": lambda: BertSpanFinder(backbone),
-        "tagger": lambda: BertTagger(backbone, len(task.label_names), task.label_names),
-        "choice": lambda: BertMultipleChoice(backbone),
+        "classifier": lambda: BertClassifier(body, len(task.label_names), task.problem, task.label_names),
+        "span": lambda: BertSpanFinder(body),
+        "tagger": lambda: BertTagger(body, len(task.label_names), task.label_names),
+        "choice": lambda: BertMultipleChoice(body),
     }[task.head]()
     _freeze(backbone, settings.freeze)
-    if task.head in ("span", "tagger"):
+    if task.head in ("span", "tagger") or settings.bilstm:
         backbone.pooler.trainable = False  # These heads do not read it.
     return model
 

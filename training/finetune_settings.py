@@ -35,6 +35,7 @@ class Settings:
     freeze: int = setting(0, "layers that stay as they are, from below: 1 = embeddings, 2 = and the first block, ...")
     class_weights: bool = setting(False, "weigh each class by the inverse of its frequency")
     max_train_rows: int = setting(None, "train on this many rows only, the first of a shuffle by seed 0")
+    bilstm: bool = setting(False, "a BiLSTM between encoder and head, as in the paper's ablation; no checkpoint then")
     precision: str = setting("float32", "mixed_bfloat16 where the processor has it", choices=PRECISIONS)
     encoding: str = setting("utf-8", "of the files, e.g. cp949")
     text: str = setting("text", "column of a table of your own with the text")

@@ -23,6 +23,7 @@ from kbert.config import BertConfig
 from kbert.convert import load, save_checkpoint
 from kbert.convert.tokenizer_fit import check_tokenizer
 from kbert.data.mixture import mixed_datasets
+from kbert.data.next_words import next_words
 from kbert.data.pipelines import pretraining_dataset
 from kbert.models import BertBackbone, BertPretrainer
 from kbert.optimization import BertAdamW, Lamb, WarmupLinearDecay
@@ -129,7 +130,9 @@ def _build_model(settings, tokenizer):
     """Return the model, and the config it starts from with dropout rates that --no_dropout leaves alone."""
     changes = dict.fromkeys(DROPOUTS, 0.0) if settings.no_dropout else {}
     if settings.init is None:
-        config = BertConfig.named(settings.size, vocabulary_size=tokenizer.vocabulary_size)
+        config = BertConfig.named(
+            settings.size, vocabulary_size=tokenizer.vocabulary_size, is_causal=settings.left_to_right
+        )
         return BertPretrainer(BertBackbone(config.replace(**changes), dtype=settings.precision)), config
     checkpoint = load(settings.init, dtype=settings.precision, **changes)
     if checkpoint.tokenizer.vocabulary != tokenizer.vocabulary:
@@ -137,6 +140,11 @@ def _build_model(settings, tokenizer):
             "--init must have the vocabulary of the shards. "
             f"Received: {settings.init} and {settings.data[0]}, whose vocabularies differ. Prepare the text with its "
             "own, or carry the encoder over with training/transplant.py."
+        )
+    if checkpoint.config.is_causal != settings.left_to_right:
+        raise ValueError(
+            "--init must read as the run does: to the left only with --left_to_right, in both directions without. "
+            f"Received: --init {settings.init}, is_causal={checkpoint.config.is_causal}."
         )
     if checkpoint.missing_parts:
         print(f"{settings.init} has no {', '.join(checkpoint.missing_parts)}: starting from random weights there")
@@ -164,11 +172,15 @@ def _open_data(settings, first_step, devices):
     phase = phase_at(settings, first_step)
     batches = {"batch_size": phase.batch_size, "mask_selection_length": phase.mask_selection_length}
     batches |= {name: getattr(settings, name) for name in MASKING}
+    if settings.left_to_right:
+        batches |= {"mask_token_rate": 0.0, "random_token_rate": 0.0}  # Every token is read as it is.
     start = {"seed": settings.seed, "start_step": (first_step - phase.first_step) * settings.accumulate}
     training = pretraining_dataset(phase.data, **batches, **start, **devices.own_rows)
+    training = training.map(next_words) if settings.left_to_right else training
     if not mixed_datasets(phase.data).held_out:
         return training, None
     held_out = pretraining_dataset(phase.data, **batches, split="held_out")
+    held_out = held_out.map(next_words) if settings.left_to_right else held_out
     return training, devices.own_held_out(held_out, phase.batch_size)
 
 
@@ -182,7 +194,9 @@ def _fit(model, settings, first_step, save, devices):
             print(f"{' and '.join(phase.data)} has no held-out rows: the run is not checked on unseen text")
     training, held_out = _open_data(settings, first_step, devices)
     callbacks = _callbacks(settings, training, first_step, save)
-    if devices.num_processes == 1:  # One process cannot ask a model alone that several hold.
+    if (
+        devices.num_processes == 1 and not settings.left_to_right
+    ):  # One process cannot ask a model alone that several hold.
         tokenizer = WordPieceTokenizer.from_folder(settings.data[0])
         # First: who sees the new line of history.csv finds its examples.
         callbacks.insert(0, WriteExamples(training if held_out is None else held_out, tokenizer, output))
@@ -205,10 +219,11 @@ def _fit(model, settings, first_step, save, devices):
 
 def _callbacks(settings, training, first_step, save):
     output = pathlib.Path(settings.output)
+    mask_token_id = mixed_datasets(settings.data).special_token_ids["[MASK]"]
     return [
         ReseedDropout(settings.seed),
         PrintProgress(settings, first_step, unigram_loss(settings.data)),
-        PrintMasking(training, mixed_datasets(settings.data).special_token_ids["[MASK]"]),
+        *([] if settings.left_to_right else [PrintMasking(training, mask_token_id)]),
         keras.callbacks.TerminateOnNaN(),
         keras.callbacks.CSVLogger(output / "history.csv", append=True),
         keras.callbacks.TensorBoard(output / "tensorboard", write_graph=False),

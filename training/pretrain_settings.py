@@ -37,6 +37,9 @@ class Settings:
     mask_token_rate: float = setting(0.8, "share of the selected that becomes [MASK]")
     random_token_rate: float = setting(0.1, "share of the selected that becomes a random token; the rest stays")
     whole_words: bool = setting(False, "select all pieces of a word or none")
+    left_to_right: bool = setting(
+        False, "guess each next token from those before it, as in the paper's ablation, instead of masked words"
+    )
     long_data: tuple = setting(None, "folders of long rows for the last part of the updates, as in the paper")
     long_share: float = setting(0.1, "that part of the updates")
     long_batch_size: int = setting(None, "rows a batch of --long_data; --batch_size if not given")

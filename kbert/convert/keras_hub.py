@@ -63,8 +63,8 @@ def to_keras_hub(backbone):
     """Return a `keras_hub.models.BertBackbone` with the weights of a `BertBackbone`.
 
     Raises:
-        ValueError: the model computes what KerasHub's cannot: another activation than "gelu_tanh", or another
-            LayerNorm epsilon than 1e-12.
+        ValueError: the model computes what KerasHub's cannot: another activation than "gelu_tanh", another LayerNorm
+            epsilon than 1e-12, or attention to the left only.
     """
     config = backbone.config
     if config.activation != "gelu_tanh" or config.layer_norm_epsilon != _LAYER_NORM_EPSILON:
@@ -73,6 +73,8 @@ def to_keras_hub(backbone):
             f"activation={config.activation!r}, layer_norm_epsilon={config.layer_norm_epsilon}. To accept numbers that "
             'differ a little, load the model with activation="gelu_tanh", layer_norm_epsilon=1e-12.'
         )
+    if config.is_causal:
+        raise ValueError("KerasHub's BertBackbone reads in both directions. Received: is_causal=True.")
     sizes = {name: getattr(config, name) for name in _SHARED_FIELDS}
     theirs = import_keras_hub().models.BertBackbone(**sizes, dtype="float32")
     for our_variable, their_variable in _pairs(backbone, theirs):

@@ -63,7 +63,7 @@ def token_ids_signature(checkpoint):
 def _pretraining_signatures(checkpoint, top_k):
     model, tokenizer, missing_parts = checkpoint.model, checkpoint.tokenizer, checkpoint.missing_parts
     signatures = {}
-    if "mlm" not in missing_parts:
+    if "mlm" not in missing_parts and not model.backbone.config.is_causal:
         signatures["fill_mask"] = FillMaskGraph(model, tokenizer, top_k), [TEXT]
     if not {"pooler", "nsp"} & set(missing_parts):
         signatures["sentence_pair"] = sentence_pair_graph(model, tokenizer), [TEXT, TEXT_PAIR]

@@ -67,7 +67,7 @@ def open_source(source, tokenizer=None, needs=(), max_sequence_length=None):
     Raises:
         FileNotFoundError: no such preset or folder.
         ValueError: the checkpoint has no weights for a needed part, or a model or callable came without tokenizer or
-            `max_sequence_length`.
+            `max_sequence_length`; or "mlm" is asked of a left-to-right model.
     """
     if not callable(source):
         checkpoint = source if hasattr(source, "missing_parts") else load(source)
@@ -82,6 +82,8 @@ def open_source(source, tokenizer=None, needs=(), max_sequence_length=None):
     if tokenizer is None:
         raise ValueError("A model must come with its tokenizer. Received: tokenizer=None.")
     backbone = source if isinstance(source, BertBackbone) else getattr(source, "backbone", None)
+    if "mlm" in needs and backbone is not None and backbone.config.is_causal:
+        raise ValueError("A model for masked words must read both sides. Received: a left-to-right model.")
     longest = None if backbone is None else backbone.config.max_sequence_length
     if max_sequence_length is None:
         max_sequence_length = longest

@@ -9,11 +9,13 @@ from kbert.layers.dense_head import DenseHead
 from kbert.layers.embeddings import BertEmbeddings
 from kbert.layers.encoder import EncoderBlock
 from kbert.layers.heads import MaskedLMHead, NextSentenceHead, Pooler
+from kbert.layers.last_token import LastToken
 
 __all__ = [
     "BertEmbeddings",
     "DenseHead",
     "EncoderBlock",
+    "LastToken",
     "MaskedLMHead",
     "NextSentenceHead",
     "Pooler",

@@ -11,7 +11,7 @@ MASKED_SCORE = -10000.0
 
 @keras.saving.register_keras_serializable(package="kbert")
 class SelfAttention(keras.layers.Layer):
-    """Let every token look at every real token of its row, in both directions.
+    """Let every token look at every real token of its row, in both directions unless it is causal.
 
     Two paths, one contract. The fused path uses the backend's own attention kernel; the other computes the
     probabilities one by one, and is taken when they are asked for or when dropout has to act on them.
@@ -21,6 +21,7 @@ class SelfAttention(keras.layers.Layer):
         hidden_dim: int, D, a multiple of N. Each head is H = D / N wide.
         attention_dropout: float in [0, 1), on the probabilities.
         initializer_stddev: float.
+        is_causal: bool. True = a token looks at itself and those before it.
 
     Call arguments:
         hidden_states: float `[B, T, D]`.
@@ -34,12 +35,15 @@ class SelfAttention(keras.layers.Layer):
     Source: google-research/bert `modeling.attention_layer`; the dense layer behind it is `transformer_model`'s.
     """
 
-    def __init__(self, num_heads, hidden_dim, attention_dropout=0.1, initializer_stddev=0.02, **kwargs):
+    def __init__(
+        self, num_heads, hidden_dim, attention_dropout=0.1, initializer_stddev=0.02, is_causal=False, **kwargs
+    ):
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.hidden_dim = hidden_dim
         self.attention_dropout = attention_dropout
         self.initializer_stddev = initializer_stddev
+        self.is_causal = is_causal
 
         def dense(name):
             initializer = keras.initializers.TruncatedNormal(stddev=initializer_stddev)
@@ -67,6 +71,10 @@ class SelfAttention(keras.layers.Layer):
         value = heads(self.value(hidden_states))
         real = ops.cast(padding_mask, self.compute_dtype)
         bias = (1.0 - real[:, None, None, :]) * MASKED_SCORE  # [B, 1, 1, S]
+        if self.is_causal:
+            places = ops.arange(ops.shape(padding_mask)[1])
+            comes_later = ops.cast(places[:, None] < places[None, :], self.compute_dtype)  # [T, S]
+            bias = bias + comes_later * MASKED_SCORE  # [B, 1, T, S]
         drops = bool(training) and self.attention_dropout > 0
         if return_attention_maps or drops or not self._has_fused_kernel():
             scaled = ops.transpose(query * head_dim**-0.5, (0, 2, 1, 3))  # [B, N, T, H]
@@ -90,4 +98,5 @@ class SelfAttention(keras.layers.Layer):
             "hidden_dim": self.hidden_dim,
             "attention_dropout": self.attention_dropout,
             "initializer_stddev": self.initializer_stddev,
+            "is_causal": self.is_causal,
         }

@@ -21,6 +21,7 @@ class EncoderBlock(keras.layers.Layer):
         activation: one of `kbert.config.ACTIVATIONS`.
         layer_norm_epsilon: float.
         initializer_stddev: float.
+        is_causal: bool, as in `SelfAttention`.
 
     Call arguments:
         hidden_states: float `[B, T, D]`.
@@ -47,6 +48,7 @@ class EncoderBlock(keras.layers.Layer):
         activation="gelu_erf",
         layer_norm_epsilon=1e-12,
         initializer_stddev=0.02,
+        is_causal=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -58,6 +60,7 @@ class EncoderBlock(keras.layers.Layer):
         self.activation = activation
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_stddev = initializer_stddev
+        self.is_causal = is_causal
         self.remat = False
 
         def dense(units, name, activation=None):
@@ -66,7 +69,7 @@ class EncoderBlock(keras.layers.Layer):
 
         policy = self.dtype_policy
         self.attention = SelfAttention(
-            num_heads, hidden_dim, attention_dropout, initializer_stddev, dtype=policy, name="attention"
+            num_heads, hidden_dim, attention_dropout, initializer_stddev, is_causal, dtype=policy, name="attention"
         )
         self.attention_norm = keras.layers.LayerNormalization(
             epsilon=layer_norm_epsilon, dtype=policy, name="attention_norm"
@@ -113,4 +116,5 @@ class EncoderBlock(keras.layers.Layer):
             "activation": self.activation,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "initializer_stddev": self.initializer_stddev,
+            "is_causal": self.is_causal,
         }

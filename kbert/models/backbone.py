@@ -3,7 +3,7 @@
 import keras
 
 from kbert.config import BertConfig
-from kbert.layers import BertEmbeddings, EncoderBlock, Pooler
+from kbert.layers import BertEmbeddings, EncoderBlock, LastToken, Pooler
 
 
 def token_inputs():
@@ -26,7 +26,8 @@ class BertBackbone(keras.Model):
         padding_mask: int32 `[B, T]`. 1 = real token, 0 = padding. The vectors of padding are not zero: ignore them.
 
     Returns:
-        dict of `sequence_output` float `[B, T, D]` and `pooled_output` float `[B, D]`, in the compute dtype.
+        dict of `sequence_output` float `[B, T, D]` and `pooled_output` float `[B, D]`, in the compute dtype. The second
+        is made of the vector of [CLS]; with a causal `config` of the last real token's, for [CLS] sees itself only.
 
     Example:
         >>> import numpy as np
@@ -61,6 +62,7 @@ class BertBackbone(keras.Model):
                 config.activation,
                 config.layer_norm_epsilon,
                 config.initializer_stddev,
+                config.is_causal,
                 dtype=dtype,
                 name=f"block_{index}",
             )
@@ -72,11 +74,14 @@ class BertBackbone(keras.Model):
         hidden_states = embeddings(inputs["token_ids"], inputs["segment_ids"])
         for block in blocks:
             hidden_states = block(hidden_states, inputs["padding_mask"])
-        outputs = {"sequence_output": hidden_states, "pooled_output": pooler(hidden_states)}
+        last_token = LastToken(dtype=dtype, name="last_token") if config.is_causal else None
+        summary = last_token(hidden_states, inputs["padding_mask"]) if last_token else hidden_states
+        outputs = {"sequence_output": hidden_states, "pooled_output": pooler(summary)}
         super().__init__(inputs=inputs, outputs=outputs, **({"name": "bert_backbone"} | kwargs))
         self.config = config
         self.embeddings = embeddings
         self.blocks = blocks
+        self.last_token = last_token
         self.pooler = pooler
         self.dtype_policy = dtype
 
@@ -134,9 +139,12 @@ class _BackboneWithIntermediates(keras.Model):
             )
             hidden_states.append(output)
             attention_maps.append(maps)
+        summary = hidden_states[-1]
+        if self.backbone.last_token:
+            summary = self.backbone.last_token(summary, inputs["padding_mask"])
         return {
             "sequence_output": hidden_states[-1],
-            "pooled_output": self.backbone.pooler(hidden_states[-1]),
+            "pooled_output": self.backbone.pooler(summary),
             "hidden_states": hidden_states,
             "attention_maps": attention_maps,
         }
