@@ -130,6 +130,7 @@ def test_transformers_file_both_ways(tmp_path, hidden_act, activation):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"is_decoder": "yes"}, "`is_causal` must be True or False. Received: is_causal='yes'"),
         ({"add_cross_attention": True}, "`add_cross_attention` must be False"),
         ({"position_embedding_type": "relative_key"}, "`position_embedding_type` must be 'absolute'"),
         ({"model_type": "roberta"}, "`model_type` must be 'bert'"),
