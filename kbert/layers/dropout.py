@@ -6,7 +6,7 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="kbert")
 class Dropout(keras.layers.Dropout):
-    """`keras.layers.Dropout`, on TensorFlow at about half of its cost: each element is drawn from 16 bits, not 32.
+    """`keras.layers.Dropout`, on TensorFlow from 16 random bits an element: half of what Keras has it draw.
 
     Args:
         rate: float in [0, 1). On TensorFlow it is rounded to a multiple of 2**-16.
