@@ -9,7 +9,16 @@ from collections.abc import Callable
 import keras
 from conftest import B, P, T
 
-from kbert.layers import BertEmbeddings, DenseHead, EncoderBlock, MaskedLMHead, NextSentenceHead, Pooler, SelfAttention
+from kbert.layers import (
+    BertEmbeddings,
+    DenseHead,
+    EncoderBlock,
+    LastToken,
+    MaskedLMHead,
+    NextSentenceHead,
+    Pooler,
+    SelfAttention,
+)
 
 V, D, N, F, S, L = 29, 12, 3, 20, 11, 2  # As in CONFIG, but for the segments.
 SEGMENTS = 5
@@ -56,14 +65,15 @@ LAYERS = {
         (V + SEGMENTS + S) * D + 2 * D,
     ),
     "SelfAttention": Row(
-        lambda: SelfAttention(N, D, 0.2, 0.3), lambda rng: (states(rng), holed_mask(rng)), (B, T, D), 4 * DENSE
+        lambda: SelfAttention(N, D, 0.2, 0.3, True), lambda rng: (states(rng), holed_mask(rng)), (B, T, D), 4 * DENSE
     ),
     "EncoderBlock": Row(
-        lambda: EncoderBlock(N, D, F, 0.2, 0.3, "gelu_tanh", 1e-3, 0.4),
+        lambda: EncoderBlock(N, D, F, 0.2, 0.3, "gelu_tanh", 1e-3, 0.4, True),
         lambda rng: (states(rng), holed_mask(rng)),
         (B, T, D),
         BLOCK,
     ),
+    "LastToken": Row(LastToken, lambda rng: (states(rng), holed_mask(rng)), (B, 1, D), 0),
     "Pooler": Row(lambda: Pooler(D, 0.3), lambda rng: (states(rng),), (B, D), DENSE),
     "MaskedLMHead": Row(
         masked_lm_head,

@@ -16,9 +16,15 @@ class LastToken(keras.layers.Layer):
         float `[B, 1, D]`.
     """
 
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+
     def call(self, hidden_states, padding_mask):
         last = ops.maximum(ops.sum(padding_mask, axis=1) - 1, 0)  # [B]
         return ops.take_along_axis(hidden_states, last[:, None, None], axis=1)
 
     def compute_output_shape(self, hidden_states_shape, padding_mask_shape=None):
         return (hidden_states_shape[0], 1, hidden_states_shape[2])
+
+    def get_config(self):
+        return super().get_config()  # Keras writes no config of a layer with `**kwargs` by itself.
