@@ -38,11 +38,9 @@ def clip_by_global_norm(gradients, largest):
         gradients: list of tensors, `tf.IndexedSlices` or None.
         largest: float.
     """
+    # Dense first: slices may hold a row twice, and TensorFlow would take the norm of each by itself.
     gradients = [None if gradient is None else tf.convert_to_tensor(gradient) for gradient in gradients]
-    halves = [tf.cast(tf.nn.l2_loss(gradient), tf.float32) for gradient in gradients if gradient is not None]
-    norm = tf.sqrt(2.0 * tf.add_n(halves))
-    scale = largest * tf.minimum(1.0 / norm, 1.0 / largest) + (norm - norm)
-    return [None if gradient is None else gradient * tf.cast(scale, gradient.dtype) for gradient in gradients]
+    return tf.clip_by_global_norm(gradients, largest)[0]
 
 
 def keep_mask(shape, rate, seed):

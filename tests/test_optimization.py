@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 import torch
-from conftest import B, make_batch, make_model, to_numpy
+from conftest import B, make_batch, make_model, once, to_numpy
 
 from kbert.config import BertConfig
 from kbert.models import BertBackbone, BertPretrainer
@@ -193,3 +193,16 @@ def test_fit_accumulates_batches_to_one_of_all_their_rows(rng):
     for variable, start, one, other in zip(models[0].trainable_variables, before, whole, accumulated, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=2e-5, err_msg=variable.path)
         assert np.abs(one - start).max() > 5e-4 or variable.path.endswith("key/bias"), variable.path
+
+
+@once
+def test_rows_that_a_batch_names_twice_count_together_in_the_norm():
+    import tensorflow as tf
+
+    from kbert.tensorflow_kernels import clip_by_global_norm
+
+    slices = tf.IndexedSlices(tf.constant([[3.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), tf.constant([1, 1, 0]), (3, 2))
+    table, none, bias = clip_by_global_norm([slices, None, tf.constant([4.0])], 1.5)
+    assert none is None  # The sum of row 1 is (4, 0), so the norm is sqrt(4**2 + 2**2 + 4**2) = 6.
+    np.testing.assert_allclose(table, [[0.0, 0.5], [1.0, 0.0], [0.0, 0.0]], rtol=1e-6)
+    np.testing.assert_allclose(bias, [1.0], rtol=1e-6)

@@ -15,15 +15,14 @@ import datetime
 import json
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
 
 from training.arguments import one_line_errors, parse, setting
+from training.text_timing import fill_mask_pipeline, median_milliseconds
 
 PEER = "transformers"
 BATCH_SIZES = (1, 32)
@@ -104,21 +103,10 @@ def _time_both(settings, texts):
     ask_word, ask_vector = {"kbert": _open_kbert, PEER: _open_transformers}[settings.only](settings.checkpoint)
     found = {"words": ask_word(texts), "vectors": np.asarray(ask_vector(texts), "float64").tolist(), "ms": []}
     for question, ask in (("fill mask", ask_word), ("vectors", ask_vector)):
-        found["ms"] += [(question, size, _time(ask, texts, size, settings.seconds)) for size in BATCH_SIZES]
+        found["ms"] += [
+            (question, size, median_milliseconds(ask, texts, size, settings.seconds)) for size in BATCH_SIZES
+        ]
     return found
-
-
-def _time(ask, texts, size, seconds):
-    """Return the median milliseconds of a call with `size` texts."""
-    batches = [(texts * size)[start : start + size] for start in range(0, len(texts), size)]
-    for batch in batches:
-        ask(batch)
-    times, end = [], time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < len(batches):
-        start = time.perf_counter()
-        ask(batches[len(times) % len(batches)])
-        times.append(1000 * (time.perf_counter() - start))
-    return statistics.median(times)
 
 
 def _open_kbert(folder):
@@ -136,12 +124,6 @@ def _open_transformers(folder):
 
     model = transformers.BertForMaskedLM.from_pretrained(folder).eval()
     tokenizer = transformers.BertTokenizerFast.from_pretrained(folder)
-    pipeline = transformers.pipeline("fill-mask", model=model, tokenizer=tokenizer)
-
-    def ask_word(texts):
-        answers = pipeline(texts, batch_size=len(texts))
-        answers = answers if len(texts) > 1 else [answers]  # It unpacks a list of one.
-        return [tokenizer.convert_ids_to_tokens(words[0]["token"]) for words in answers]
 
     @torch.inference_mode()
     def ask_vector(texts):
@@ -150,7 +132,7 @@ def _open_transformers(folder):
         real = inputs["attention_mask"][:, :, None]
         return ((states * real).sum(1) / real.sum(1)).numpy()
 
-    return ask_word, ask_vector
+    return fill_mask_pipeline(model, tokenizer), ask_vector
 
 
 if __name__ == "__main__":

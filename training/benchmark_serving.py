@@ -13,16 +13,15 @@ import dataclasses
 import datetime
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
 
 from training.arguments import one_line_errors, parse, setting
 from training.serve_check import masked_lines
+from training.text_timing import fill_mask_pipeline, median_milliseconds
 
 PEERS = ("kbert", "transformers")
 BATCH_SIZES = (1, 32)
@@ -51,7 +50,12 @@ def main(argv=None):
     if settings.only:
         ask = {"kbert": _open_saved_model, "transformers": _open_pipeline}[settings.only](settings)
         print(
-            json.dumps({"ms": [_time(ask, texts, size, settings.seconds) for size in BATCH_SIZES], "words": ask(texts)})
+            json.dumps(
+                {
+                    "ms": [median_milliseconds(ask, texts, size, settings.seconds) for size in BATCH_SIZES],
+                    "words": ask(texts),
+                }
+            )
         )
         return None
     rows = []
@@ -109,19 +113,6 @@ def _run(settings, model, name, cores):
     return json.loads(finished.stdout.splitlines()[-1])
 
 
-def _time(ask, texts, size, seconds):
-    """Return the median milliseconds of a request of `size` texts."""
-    batches = [(texts * size)[start : start + size] for start in range(0, len(texts), size)]
-    for batch in batches:
-        ask(batch)
-    times, end = [], time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < len(batches):
-        start = time.perf_counter()
-        ask(batches[len(times) % len(batches)])
-        times.append(1000 * (time.perf_counter() - start))
-    return statistics.median(times)
-
-
 def _open_saved_model(settings):
     from kbert.serving.session import SavedModelSession
 
@@ -137,19 +128,8 @@ def _open_saved_model(settings):
 def _open_pipeline(settings):
     import transformers
 
-    pipeline = transformers.pipeline(
-        "fill-mask",
-        model=transformers.BertForMaskedLM.from_pretrained(settings.model),
-        tokenizer=transformers.BertTokenizerFast.from_pretrained(settings.model),
-    )
-
-    def ask(texts):
-        answers = pipeline(texts, top_k=settings.top_k, batch_size=len(texts))
-        answers = answers if len(texts) > 1 else [answers]  # It unpacks a list of one.
-        tokenizer = pipeline.tokenizer
-        return [tokenizer.convert_ids_to_tokens(words[0]["token"]) for words in answers]
-
-    return ask
+    model = transformers.BertForMaskedLM.from_pretrained(settings.model)
+    return fill_mask_pipeline(model, transformers.BertTokenizerFast.from_pretrained(settings.model), settings.top_k)
 
 
 if __name__ == "__main__":
