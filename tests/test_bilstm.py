@@ -11,6 +11,10 @@ from tiny_task import save_encoder, write_animals
 from kbert.models import BertClassifier
 from kbert.models.bilstm import BiLSTMBackbone
 from training import finetune
+from training.arguments import parse
+from training.finetune_run import new_model
+from training.finetune_settings import Settings
+from training.finetune_tasks import open_task
 
 
 @pytest.fixture
@@ -61,6 +65,9 @@ def test_a_left_to_right_encoder_is_fine_tuned_with_it(tmp_path, capsys):
     (tmp_path / "data").mkdir()
     command = ["table", "--data", write_animals(tmp_path / "data"), "--init", encoder]
     command += ["--learning_rate", "0.01", "--epochs", "6", "--batch_size", "16", "--bilstm"]
+    settings = parse(Settings, command, "")
+    trained = [weight.path for weight in new_model(open_task(settings), settings).trainable_weights]
+    assert any("bilstm" in path for path in trained) and not any("pooler" in path for path in trained)
     result = finetune.main([*command, "--output", str(tmp_path / "out")])
     assert result["best"]["dev"]["dev accuracy"]["mean"] > 80
     assert "no checkpoint" in capsys.readouterr().out
