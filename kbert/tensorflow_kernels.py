@@ -3,6 +3,8 @@
 Imported on the TensorFlow backend only.
 """
 
+import functools
+
 import tensorflow as tf
 
 
@@ -58,3 +60,47 @@ def keep_mask(shape, rate, seed):
     words = tf.random.stateless_uniform([(size + 3) // 4], tf.cast(seed, tf.int64), None, None, tf.uint64)
     draws = tf.reshape(tf.reshape(tf.bitcast(words, tf.int16), [-1])[:size], shape)
     return draws >= tf.constant(round(rate * 2**16) - 2**15, tf.int16)
+
+
+def rows_at(rows, places):
+    """Return `[B, P, D]`, of each row of `[B, T, D]` the vectors at its int places `[B, P]`.
+
+    `keras.ops.take_along_axis` gathers every number by itself, and its gradient adds each up by itself.
+    """
+    return tf.gather(rows, places, batch_dims=1)
+
+
+def products(vectors, table):
+    """Return `[B, P, V]`, the products of `[B, P, D]` with the rows of `[V, D]`.
+
+    The gradient of the table comes as `[V, D]`; that of a transposed table would be transposed back, number by number.
+    """
+    shape = tf.shape(vectors)
+    flat = tf.matmul(tf.reshape(vectors, [-1, table.shape[1]]), table, transpose_b=True)
+    return tf.reshape(flat, [shape[0], shape[1], table.shape[0]])
+
+
+@functools.cache
+def compiled(function):
+    """Return a function of tensors to one float tensor, compiled by XLA, which makes a loop of many operations.
+
+    The gradient is compiled too, and computes again what it needs of the forward pass: reading less memory is worth
+    more than computing twice. Each size of the arrays is compiled once, in some tenths of a second. On a GPU, where
+    memory is fast and XLA needs CUDA's own files, the function is returned as it is.
+    """
+    if tf.config.get_visible_devices("GPU"):
+        return function
+    forward = tf.function(function, jit_compile=True, autograph=False)
+
+    @tf.function(jit_compile=True, autograph=False)
+    def backward(arrays, upstream):
+        with tf.GradientTape() as tape:
+            tape.watch([array for array in arrays if array.dtype.is_floating])
+            result = function(*arrays)
+        return tape.gradient(result, arrays, upstream)
+
+    @tf.custom_gradient
+    def both(*arrays):
+        return forward(*arrays), lambda upstream: backward(arrays, upstream)
+
+    return both

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from kbert.layers.dropout import Dropout
+from kbert.layers.norm import LayerNorm
 
 
 @keras.saving.register_keras_serializable(package="kbert")
@@ -59,7 +60,7 @@ class BertEmbeddings(keras.layers.Layer):
         self.token_embedding = table(vocabulary_size, "token_embedding")
         self.segment_embedding = table(num_segments, "segment_embedding")
         self.position_embedding = table(max_sequence_length, "position_embedding")
-        self.norm = keras.layers.LayerNormalization(epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm")
+        self.norm = LayerNorm(layer_norm_epsilon, dtype=self.dtype_policy, name="norm")
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, token_ids_shape, segment_ids_shape=None):
@@ -81,7 +82,8 @@ class BertEmbeddings(keras.layers.Layer):
         one_hot = ops.one_hot(segment_ids, self.num_segments, dtype=self.compute_dtype)  # [B, T, segments]
         segments = ops.matmul(one_hot, ops.cast(self.segment_embedding.embeddings, self.compute_dtype))  # [B, T, D]
         positions = ops.cast(self.position_embedding.embeddings[:length], self.compute_dtype)  # [T, D]
-        return self.dropout(self.norm(tokens + segments + positions), training=training)
+        normed = self.norm(tokens + segments + positions, training=training)
+        return self.dropout(normed, training=training)
 
     def compute_output_shape(self, token_ids_shape, segment_ids_shape=None):
         return (*token_ids_shape, self.hidden_dim)

@@ -5,6 +5,8 @@ import keras
 from kbert.layers.activations import get_activation
 from kbert.layers.attention import SelfAttention
 from kbert.layers.dropout import Dropout
+from kbert.layers.norm import LayerNorm
+from kbert.layers.one_pass import in_one_pass
 from kbert.layers.recompute import recompute
 
 
@@ -63,22 +65,18 @@ class EncoderBlock(keras.layers.Layer):
         self.is_causal = is_causal
         self.remat = False
 
-        def dense(units, name, activation=None):
+        def dense(units, name):
             initializer = keras.initializers.TruncatedNormal(stddev=initializer_stddev)
-            return keras.layers.Dense(units, activation, kernel_initializer=initializer, dtype=policy, name=name)
+            return keras.layers.Dense(units, kernel_initializer=initializer, dtype=policy, name=name)
 
         policy = self.dtype_policy
         self.attention = SelfAttention(
             num_heads, hidden_dim, attention_dropout, initializer_stddev, is_causal, dtype=policy, name="attention"
         )
-        self.attention_norm = keras.layers.LayerNormalization(
-            epsilon=layer_norm_epsilon, dtype=policy, name="attention_norm"
-        )
-        self.intermediate = dense(intermediate_dim, "intermediate", get_activation(activation))
+        self.attention_norm = LayerNorm(layer_norm_epsilon, dtype=policy, name="attention_norm")
+        self.intermediate = dense(intermediate_dim, "intermediate")
         self.feed_forward = dense(hidden_dim, "feed_forward")
-        self.feed_forward_norm = keras.layers.LayerNormalization(
-            epsilon=layer_norm_epsilon, dtype=policy, name="feed_forward_norm"
-        )
+        self.feed_forward_norm = LayerNorm(layer_norm_epsilon, dtype=policy, name="feed_forward_norm")
         self.dropout = Dropout(dropout, dtype=policy, name="dropout")
 
     def build(self, hidden_states_shape, padding_mask_shape=None):
@@ -101,9 +99,11 @@ class EncoderBlock(keras.layers.Layer):
             hidden_states, padding_mask, return_attention_maps=return_attention_maps, training=training
         )
         attended, maps = attended if return_attention_maps else (attended, None)
-        hidden_states = self.attention_norm(hidden_states + self.dropout(attended, training=training))  # [B, T, D]
-        fed = self.feed_forward(self.intermediate(hidden_states))  # [B, T, F] -> [B, T, D]
-        hidden_states = self.feed_forward_norm(hidden_states + self.dropout(fed, training=training))
+        attended = self.dropout(attended, training=training)
+        hidden_states = self.attention_norm(hidden_states + attended, training=training)  # [B, T, D]
+        inner = self.intermediate(hidden_states)  # [B, T, F]
+        fed = self.feed_forward(in_one_pass(get_activation(self.activation), inner, training=training))  # [B, T, D]
+        hidden_states = self.feed_forward_norm(hidden_states + self.dropout(fed, training=training), training=training)
         return (hidden_states, maps) if return_attention_maps else hidden_states
 
     def get_config(self):

@@ -4,6 +4,8 @@ import keras
 from keras import ops
 
 from kbert.layers.activations import get_activation
+from kbert.layers.norm import LayerNorm
+from kbert.layers.one_pass import in_one_pass
 
 
 def _dense(units, initializer_stddev, **kwargs):
@@ -83,7 +85,7 @@ class MaskedLMHead(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="dense",
         )
-        self.norm = keras.layers.LayerNormalization(epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="norm")
+        self.norm = LayerNorm(layer_norm_epsilon, dtype=self.dtype_policy, name="norm")
 
     def build(self, sequence_output_shape, mask_positions_shape=None):
         self.dense.build(sequence_output_shape)
@@ -91,14 +93,14 @@ class MaskedLMHead(keras.layers.Layer):
         self.bias = self.add_weight(shape=(self.token_embedding.input_dim,), initializer="zeros", name="bias")
         self.built = True
 
-    def call(self, sequence_output, mask_positions):
-        masked = ops.take_along_axis(sequence_output, mask_positions[:, :, None], axis=1)  # [B, P, D]
-        transformed = self.norm(self.dense(masked))  # [B, P, D]
+    def call(self, sequence_output, mask_positions, training=None):
+        masked = _rows_at(sequence_output, mask_positions)  # [B, P, D]
+        transformed = self.norm(self.dense(masked), training=training)  # [B, P, D]
         table = ops.cast(self.token_embedding.embeddings, self.compute_dtype)  # [V, D]
-        scores = ops.matmul(transformed, ops.transpose(table))  # [B, P, V]
-        return ops.cast(scores, "float32") + ops.cast(self.bias, "float32")
+        scores = _products(transformed, table)  # [B, P, V]
+        return in_one_pass(_add_in_float32, scores, ops.cast(self.bias, "float32"), training=training)
 
-    def compute_output_spec(self, sequence_output, mask_positions):
+    def compute_output_spec(self, sequence_output, mask_positions, training=None):
         shape = (*mask_positions.shape, self.token_embedding.input_dim)
         return keras.KerasTensor(shape, dtype="float32")
 
@@ -114,6 +116,28 @@ class MaskedLMHead(keras.layers.Layer):
     def from_config(cls, config):
         config["token_embedding"] = keras.saving.deserialize_keras_object(config["token_embedding"])
         return cls(**config)
+
+
+def _rows_at(sequence_output, mask_positions):
+    """Return `[B, P, D]`, of each row of `[B, T, D]` the vectors at its positions `[B, P]`."""
+    if keras.backend.backend() == "tensorflow":
+        from kbert.tensorflow_kernels import rows_at
+
+        return rows_at(sequence_output, mask_positions)
+    return ops.take_along_axis(sequence_output, mask_positions[:, :, None], axis=1)
+
+
+def _products(vectors, table):
+    """Return `[B, P, V]`, the products of `[B, P, D]` with the rows of `[V, D]`."""
+    if keras.backend.backend() == "tensorflow":
+        from kbert.tensorflow_kernels import products
+
+        return products(vectors, table)
+    return ops.matmul(vectors, ops.transpose(table))
+
+
+def _add_in_float32(scores, bias):
+    return ops.cast(scores, "float32") + bias
 
 
 @keras.saving.register_keras_serializable(package="kbert")

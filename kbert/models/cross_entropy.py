@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from kbert.layers.one_pass import in_one_pass
+
 
 @keras.saving.register_keras_serializable(package="kbert")
 class ClassLoss(keras.losses.Loss):
@@ -30,26 +32,22 @@ class ClassLoss(keras.losses.Loss):
         shape = ops.shape(y_pred)
         logits = ops.reshape(ops.cast(y_pred, "float32"), (-1, shape[-1]))
         targets = ops.reshape(ops.cast(y_true, "int32"), (-1,))
-        return ops.reshape(_cross_entropy(targets)(logits), shape[:-1])
+        return ops.reshape(in_one_pass(_cross_entropy, logits, targets), shape[:-1])
 
 
-def _cross_entropy(targets):
-    """Return the function from float32 logits `[N, V]` to the losses `[N]` of int32 targets `[N]`."""
+@ops.custom_gradient
+def _cross_entropy(logits, targets):
+    """Return the losses `[N]` of float32 logits `[N, V]` and int32 targets `[N]`."""
+    largest = ops.max(logits, axis=-1, keepdims=True)  # [N, 1]
+    shares = ops.exp(logits - largest)  # [N, V], softmax but for its sum.
+    total = ops.sum(shares, axis=-1)  # [N]
+    losses = ops.log(total) - (ops.take_along_axis(logits, targets[:, None], axis=-1) - largest)[:, 0]
 
-    @ops.custom_gradient
-    def of_logits(logits):
-        largest = ops.max(logits, axis=-1, keepdims=True)  # [N, 1]
-        shares = ops.exp(logits - largest)  # [N, V], softmax but for its sum.
-        total = ops.sum(shares, axis=-1)  # [N]
-        losses = ops.log(total) - (ops.take_along_axis(logits, targets[:, None], axis=-1) - largest)[:, 0]
+    def gradient(*args, upstream=None):
+        (upstream,) = args if upstream is None else (upstream,)
+        # Softmax, less 1 at the target, times upstream.
+        slopes = shares * (upstream / total)[:, None]
+        places = ops.stack([ops.arange(ops.shape(targets)[0], dtype="int32"), targets], axis=-1)
+        return ops.scatter_update(slopes, places, ops.expm1(-losses) * upstream), None
 
-        def gradient(*args, upstream=None):
-            (upstream,) = args if upstream is None else (upstream,)
-            # Softmax, less 1 at the target, times upstream.
-            slopes = shares * (upstream / total)[:, None]
-            places = ops.stack([ops.arange(ops.shape(targets)[0], dtype="int32"), targets], axis=-1)
-            return ops.scatter_update(slopes, places, ops.expm1(-losses) * upstream)
-
-        return losses, gradient
-
-    return of_logits
+    return losses, gradient
