@@ -47,14 +47,8 @@ class LayerwiseAdamW(BertAdamW):
 
     def update_step(self, gradient, variable, learning_rate):
         """Move one variable, decay included, by the learning rate of its layer."""
-        length = ops.cast(learning_rate, variable.dtype) * self._scales[self._get_variable_index(variable)]
-        step = self._step(gradient, variable, length)
-        if self.weight_decay is not None and self._use_weight_decay(variable):
-            step = ops.add(step, ops.multiply(variable, length * self.weight_decay))
-        self.assign_sub(variable, step)
-
-    def _apply_weight_decay(self, variables):
-        pass  # It is part of the step, whose length differs from layer to layer.
+        scale = self._scales[self._get_variable_index(variable)]
+        super().update_step(gradient, variable, ops.cast(learning_rate, variable.dtype) * scale)
 
     def get_config(self):
         return super().get_config() | {"num_layers": self.num_layers, "layer_decay": self.layer_decay}

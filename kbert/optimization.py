@@ -94,6 +94,7 @@ class BertAdamW(keras.optimizers.Optimizer):
         self.bias_correction = bias_correction
         self.beta_1 = beta_1
         self.beta_2 = beta_2
+        self._scale = 1.0  # Of the gradients, for one update.
         self.exclude_from_weight_decay(var_names=UNDECAYED_PATTERNS)
 
     def build(self, variables):
@@ -103,16 +104,23 @@ class BertAdamW(keras.optimizers.Optimizer):
         self._momentums, self._velocities = self.add_optimizer_variables(variables, ["momentum", "velocity"])
 
     def update_step(self, gradient, variable, learning_rate):
-        """Move one variable; Keras has decayed it before."""
+        """Move one variable, decay included."""
+        length = ops.cast(learning_rate, variable.dtype)
+        has_decay = self.weight_decay is not None and self._use_weight_decay(variable)
+        decay = length * self.weight_decay if has_decay else 0.0
         if not self._has_kernels():
-            self.assign_sub(variable, self._step(gradient, variable, learning_rate))
+            step = self._step(gradient, variable, length)
+            self.assign_sub(variable, ops.add(step, ops.multiply(variable, decay)) if has_decay else step)
             return
         from kbert.tensorflow_kernels import apply_adam
 
         index = self._get_variable_index(variable)
         m, v = self._momentums[index].value, self._velocities[index].value
-        length, epsilon = self._length_and_epsilon(learning_rate, variable.dtype)
-        apply_adam(variable, m, v, gradient, length, epsilon, self.beta_1, self.beta_2)
+        length, epsilon = self._length_and_epsilon(length, variable.dtype)
+        apply_adam(variable, m, v, gradient, self._scale, length, decay, epsilon, self.beta_1, self.beta_2)
+
+    def _apply_weight_decay(self, variables):
+        pass  # It is part of the step.
 
     def _step(self, gradient, variable, length):
         """Return length m / (sqrt(v) + epsilon) with this gradient taken into m and v."""
@@ -137,9 +145,17 @@ class BertAdamW(keras.optimizers.Optimizer):
     def _clip_gradients(self, grads):
         if keras.backend.backend() != "tensorflow" or self.clipnorm or not self.global_clipnorm:
             return super()._clip_gradients(grads)
-        from kbert.tensorflow_kernels import clip_by_global_norm
+        from kbert.tensorflow_kernels import scale_to_norm
 
-        return clip_by_global_norm(grads, self.global_clipnorm)
+        grads, scale = scale_to_norm(grads, self.global_clipnorm)
+        if not self._has_kernels():
+            return [None if gradient is None else gradient * scale for gradient in grads]
+        self._scale = scale  # The step takes it along, rather than to write all gradients once more.
+        return grads
+
+    def _backend_update_step(self, grads, trainable_variables, learning_rate):
+        super()._backend_update_step(grads, trainable_variables, learning_rate)
+        self._scale = 1.0
 
     def _has_kernels(self):
         # On several devices Keras hands over a part of each variable; the kernel would take it for the whole.
@@ -182,8 +198,8 @@ class Lamb(BertAdamW):
             step = ops.multiply(step, _trust_ratio(variable, step))
         self.assign_sub(variable, ops.cast(learning_rate, variable.dtype) * step)
 
-    def _apply_weight_decay(self, variables):
-        pass  # It is part of the step, under the ratio.
+    def _has_kernels(self):
+        return False
 
 
 def _trust_ratio(weights, step):

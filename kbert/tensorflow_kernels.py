@@ -8,33 +8,40 @@ import functools
 import tensorflow as tf
 
 
-def apply_adam(variable, m, v, gradient, length, epsilon, beta_1, beta_2):
-    """Take a gradient into both means, and move a variable by length m / (sqrt(v) + epsilon).
+# Smaller arrays take longer to compile than they save.
+MIN_COMPILED_SIZE = 2**16
+
+
+def apply_adam(variable, m, v, gradient, scale, length, decay, epsilon, beta_1, beta_2):
+    """Take a gradient into both means, and move a variable to (1 - decay) w - length m / (sqrt(v) + epsilon).
 
     Args:
         variable, m, v: `tf.Variable`s of one shape and dtype.
         gradient: tensor of that shape, or `tf.IndexedSlices`.
-        length, epsilon: scalars.
+        scale: scalar, of the gradient.
+        length, decay, epsilon: scalars.
         beta_1, beta_2: floats.
     """
-    dtype = variable.dtype
-    tf.raw_ops.ResourceApplyAdam(
-        var=variable.handle,
-        m=m.handle,
-        v=v.handle,
-        # Powers for the kernel's own bias correction; 0: none. Whoever wants one has it in `length` and `epsilon`.
-        beta1_power=tf.zeros([], dtype),
-        beta2_power=tf.zeros([], dtype),
-        lr=tf.cast(length, dtype),
-        beta1=tf.constant(beta_1, dtype),
-        beta2=tf.constant(beta_2, dtype),
-        epsilon=tf.cast(epsilon, dtype),
-        grad=tf.cast(tf.convert_to_tensor(gradient), dtype),
-    )
+    gradient = tf.cast(tf.convert_to_tensor(gradient), variable.dtype)
+    scalars = [tf.cast(scalar, variable.dtype) for scalar in (scale, length, decay, epsilon, beta_1, beta_2)]
+    is_compiled = variable.shape.num_elements() >= MIN_COMPILED_SIZE and not tf.config.get_visible_devices("GPU")
+    (_compiled_adam if is_compiled else _adam)(variable, m, v, gradient, *scalars)
 
 
-def clip_by_global_norm(gradients, largest):
-    """Return gradients scaled so that their common norm is at most `largest`; NaN if it is not finite.
+def _adam(variable, m, v, gradient, scale, length, decay, epsilon, beta_1, beta_2):
+    gradient = scale * gradient
+    new_m = m + (1 - beta_1) * (gradient - m)
+    new_v = v + (1 - beta_2) * (gradient * gradient - v)
+    m.assign(new_m)
+    v.assign(new_v)
+    variable.assign(variable - decay * variable - length * new_m / (tf.sqrt(new_v) + epsilon))
+
+
+_compiled_adam = tf.function(_adam, jit_compile=True, autograph=False)
+
+
+def scale_to_norm(gradients, largest):
+    """Return dense gradients, and the factor by which their common norm is at most `largest`; NaN if it is not finite.
 
     Args:
         gradients: list of tensors, `tf.IndexedSlices` or None.
@@ -42,7 +49,8 @@ def clip_by_global_norm(gradients, largest):
     """
     # Dense first: slices may hold a row twice, and TensorFlow would take the norm of each by itself.
     gradients = [None if gradient is None else tf.convert_to_tensor(gradient) for gradient in gradients]
-    return tf.clip_by_global_norm(gradients, largest)[0]
+    norm = tf.linalg.global_norm(gradients)
+    return gradients, tf.where(tf.math.is_finite(norm), largest / tf.maximum(norm, largest), float("nan"))
 
 
 def keep_mask(shape, rate, seed):
@@ -104,3 +112,8 @@ def compiled(function):
         return forward(*arrays), lambda upstream: backward(arrays, upstream)
 
     return both
+
+
+def largest_places(logits):
+    """Return int32 `[...]`, the place of the largest of the last axis of `[..., V]`, the first of several."""
+    return tf.argmax(logits, axis=-1, output_type=tf.int32)

@@ -55,7 +55,9 @@ class BertEmbeddings(keras.layers.Layer):
 
         def table(rows, name):
             initializer = keras.initializers.TruncatedNormal(stddev=initializer_stddev)
-            return keras.layers.Embedding(rows, hidden_dim, initializer, dtype=self.dtype_policy, name=name)
+            return keras.layers.Embedding(
+                rows, hidden_dim, initializer, dtype=self.dtype_policy, autocast=False, name=name
+            )
 
         self.token_embedding = table(vocabulary_size, "token_embedding")
         self.segment_embedding = table(num_segments, "segment_embedding")

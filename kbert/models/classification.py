@@ -4,9 +4,10 @@ import keras
 from keras import ops
 
 from kbert.layers import DenseHead
+from kbert.models.class_accuracy import ClassAccuracy
 from kbert.models.backbone import token_inputs
 from kbert.models.cross_entropy import ClassLoss
-from kbert.models.task_training import TaskTraining, checked_label_names, class_accuracy
+from kbert.models.task_training import TaskTraining, checked_label_names
 
 PROBLEMS = ("one_class", "several_labels", "regression")
 
@@ -58,7 +59,7 @@ class BertClassifier(TaskTraining, keras.Model):
     def task_losses(self):
         """Return cross entropy of one class or of each label, with accuracy; or the squared error."""
         if self.problem == "one_class":
-            return {"logits": ClassLoss()}, {"logits": [class_accuracy()]}
+            return {"logits": ClassLoss()}, {"logits": [ClassAccuracy()]}
         if self.problem == "several_labels":
             accuracy = keras.metrics.BinaryAccuracy(name="accuracy", threshold=0.0)  # Of logits: a probability of 1/2.
             return {"logits": keras.losses.BinaryCrossentropy(from_logits=True)}, {"logits": [accuracy]}
@@ -110,7 +111,7 @@ class BertMultipleChoice(TaskTraining, keras.Model):
 
     def task_losses(self):
         """Return cross entropy and accuracy over the choices."""
-        return {"logits": ClassLoss()}, {"logits": [class_accuracy()]}
+        return {"logits": ClassLoss()}, {"logits": [ClassAccuracy()]}
 
     def get_config(self):
         return super().get_config() | {"dropout": self.classifier_head.dropout_rate}

@@ -3,8 +3,9 @@
 import keras
 from keras import ops
 
+from kbert.models.class_accuracy import ClassAccuracy
 from kbert.models.cross_entropy import ClassLoss
-from kbert.models.task_training import TaskTraining, checked_label_names, class_accuracy
+from kbert.models.task_training import TaskTraining, checked_label_names
 
 MIXINGS = ("concat", "weighted")
 
@@ -105,7 +106,7 @@ class FeatureTagger(TaskTraining, keras.Model):
 
     def task_losses(self):
         """Return cross entropy and accuracy over the tokens that are not weighed 0."""
-        return {"logits": ClassLoss()}, {"logits": [class_accuracy()]}
+        return {"logits": ClassLoss()}, {"logits": [ClassAccuracy()]}
 
     def get_config(self):
         return self._settings | {"name": self.name, "trainable": self.trainable}

@@ -4,9 +4,10 @@ import keras
 from keras import ops
 
 from kbert.layers import MaskedLMHead, NextSentenceHead
+from kbert.models.class_accuracy import ClassAccuracy
 from kbert.models.backbone import token_inputs
 from kbert.models.cross_entropy import ClassLoss
-from kbert.models.task_training import TaskTraining, class_accuracy
+from kbert.models.task_training import TaskTraining
 
 
 @keras.saving.register_keras_serializable(package="kbert")
@@ -70,7 +71,7 @@ class BertPretrainer(TaskTraining, keras.Model):
         """
         return (
             {"mlm": ClassLoss(), "nsp": ClassLoss()},
-            {"mlm": [class_accuracy()], "nsp": [class_accuracy()]},
+            {"mlm": [ClassAccuracy()], "nsp": [ClassAccuracy()]},
         )
 
     def get_metrics_result(self):

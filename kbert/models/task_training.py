@@ -59,11 +59,6 @@ def _faster_jit_compile():
     return keras.backend.backend() == "jax"
 
 
-def class_accuracy():
-    """Return the share of right classes."""
-    return keras.metrics.SparseCategoricalAccuracy(name="accuracy")
-
-
 def checked_label_names(label_names, num_classes):
     """Return label names as a tuple; LABEL_0, LABEL_1, ... (Hugging Face's) for None.
 

@@ -3,9 +3,10 @@
 import keras
 
 from kbert.layers import DenseHead
+from kbert.models.class_accuracy import ClassAccuracy
 from kbert.models.backbone import token_inputs
 from kbert.models.cross_entropy import ClassLoss
-from kbert.models.task_training import TaskTraining, checked_label_names, class_accuracy
+from kbert.models.task_training import TaskTraining, checked_label_names
 
 
 @keras.saving.register_keras_serializable(package="kbert")
@@ -48,7 +49,7 @@ class BertTagger(TaskTraining, keras.Model):
 
     def task_losses(self):
         """Return cross entropy and accuracy over the tokens that are not weighed 0."""
-        return {"logits": ClassLoss()}, {"logits": [class_accuracy()]}
+        return {"logits": ClassLoss()}, {"logits": [ClassAccuracy()]}
 
     def get_config(self):
         return super().get_config() | {
@@ -93,4 +94,4 @@ class BertSpanFinder(TaskTraining, keras.Model):
     def task_losses(self):
         """Return cross entropy and accuracy over the positions, for both ends."""
         losses = {"start": ClassLoss(), "end": ClassLoss()}
-        return losses, {"start": [class_accuracy()], "end": [class_accuracy()]}
+        return losses, {"start": [ClassAccuracy()], "end": [ClassAccuracy()]}
