@@ -3,7 +3,6 @@
 import re
 
 import keras
-from keras import ops
 
 from kbert.optimization import BertAdamW
 
@@ -45,10 +44,8 @@ class LayerwiseAdamW(BertAdamW):
         block = re.search(r"(^|/)block_(\d+)/", path)
         return 0 if block is None else self.num_layers - 1 - int(block[2])
 
-    def update_step(self, gradient, variable, learning_rate):
-        """Move one variable, decay included, by the learning rate of its layer."""
-        scale = self._scales[self._get_variable_index(variable)]
-        super().update_step(gradient, variable, ops.cast(learning_rate, variable.dtype) * scale)
+    def _rates(self, variable, learning_rate):
+        return super()._rates(variable, learning_rate * self._scales[self._get_variable_index(variable)])
 
     def get_config(self):
         return super().get_config() | {"num_layers": self.num_layers, "layer_decay": self.layer_decay}

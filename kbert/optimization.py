@@ -78,6 +78,8 @@ class BertAdamW(keras.optimizers.Optimizer):
     Source: paper appendix A.2; google-research/bert `optimization.AdamWeightDecayOptimizer`; Kingma and Ba 2015.
     """
 
+    _steps_by_kernel = True
+
     def __init__(
         self,
         learning_rate=1e-4,
@@ -105,12 +107,10 @@ class BertAdamW(keras.optimizers.Optimizer):
 
     def update_step(self, gradient, variable, learning_rate):
         """Move one variable, decay included."""
-        length = ops.cast(learning_rate, variable.dtype)
-        has_decay = self.weight_decay is not None and self._use_weight_decay(variable)
-        decay = length * self.weight_decay if has_decay else 0.0
+        length, decay = self._rates(variable, ops.cast(learning_rate, variable.dtype))
         if not self._has_kernels():
             step = self._step(gradient, variable, length)
-            self.assign_sub(variable, ops.add(step, ops.multiply(variable, decay)) if has_decay else step)
+            self.assign_sub(variable, ops.add(step, ops.multiply(variable, decay)) if self._decays(variable) else step)
             return
         from kbert.tensorflow_kernels import apply_adam
 
@@ -118,6 +118,13 @@ class BertAdamW(keras.optimizers.Optimizer):
         m, v = self._momentums[index].value, self._velocities[index].value
         length, epsilon = self._length_and_epsilon(length, variable.dtype)
         apply_adam(variable, m, v, gradient, self._scale, length, decay, epsilon, self.beta_1, self.beta_2)
+
+    def _rates(self, variable, learning_rate):
+        """Return (length of Adam's step, share of the variable that decays)."""
+        return learning_rate, learning_rate * self.weight_decay if self._decays(variable) else 0.0
+
+    def _decays(self, variable):
+        return self.weight_decay is not None and self._use_weight_decay(variable)
 
     def _apply_weight_decay(self, variables):
         pass  # It is part of the step.
@@ -143,7 +150,13 @@ class BertAdamW(keras.optimizers.Optimizer):
         return length * root / (1 - ops.power(ops.cast(self.beta_1, dtype), count)), self.epsilon * root
 
     def _clip_gradients(self, grads):
-        if keras.backend.backend() != "tensorflow" or self.clipnorm or not self.global_clipnorm:
+        if self.clipnorm or not self.global_clipnorm:
+            return super()._clip_gradients(grads)
+        if _is_on_torch_cpu(grads):
+            from kbert.torch_kernels import clip_by_global_norm
+
+            return clip_by_global_norm(grads, self.global_clipnorm)
+        if keras.backend.backend() != "tensorflow":
             return super()._clip_gradients(grads)
         from kbert.tensorflow_kernels import scale_to_norm
 
@@ -154,12 +167,29 @@ class BertAdamW(keras.optimizers.Optimizer):
         return grads
 
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
-        super()._backend_update_step(grads, trainable_variables, learning_rate)
+        if self._steps_by_kernel and _is_on_torch_cpu(grads):
+            self._update_all(grads, trainable_variables, float(learning_rate))
+        else:
+            super()._backend_update_step(grads, trainable_variables, learning_rate)
         self._scale = 1.0
+
+    def _update_all(self, grads, variables, learning_rate):
+        """Move all variables, with PyTorch on a CPU."""
+        from kbert.torch_kernels import apply_adam
+
+        factor, epsilon = (float(x) for x in self._length_and_epsilon(1.0, "float32"))
+        updates = []
+        for gradient, variable in zip(grads, variables, strict=True):
+            index = self._get_variable_index(variable)
+            m, v = self._momentums[index].value, self._velocities[index].value
+            length, decay = self._rates(variable, learning_rate)
+            updates.append((variable.value, m, v, gradient, length * factor, decay))
+        apply_adam(updates, epsilon, self.beta_1, self.beta_2)
 
     def _has_kernels(self):
         # On several devices Keras hands over a part of each variable; the kernel would take it for the whole.
-        return keras.backend.backend() == "tensorflow" and self._distribution_strategy.num_replicas_in_sync == 1
+        is_tensorflow = keras.backend.backend() == "tensorflow"
+        return self._steps_by_kernel and is_tensorflow and self._distribution_strategy.num_replicas_in_sync == 1
 
     def _get_current_learning_rate(self):
         # Keras would ask the schedule for the number of batches: `_iterations`, where `iterations` counts updates.
@@ -189,6 +219,8 @@ class Lamb(BertAdamW):
     norm and excluded weights these are. With `weight_decay=0` the ratio stays, as in the paper; apex drops it then.
     """
 
+    _steps_by_kernel = False  # There is none whose step is as long as the weights.
+
     def update_step(self, gradient, variable, learning_rate):
         """Move one variable, decay included."""
         step = self._step(gradient, variable, 1.0)
@@ -198,8 +230,10 @@ class Lamb(BertAdamW):
             step = ops.multiply(step, _trust_ratio(variable, step))
         self.assign_sub(variable, ops.cast(learning_rate, variable.dtype) * step)
 
-    def _has_kernels(self):
-        return False
+
+
+def _is_on_torch_cpu(grads):
+    return keras.backend.backend() == "torch" and all(gradient is None or gradient.is_cpu for gradient in grads)
 
 
 def _trust_ratio(weights, step):

@@ -118,8 +118,8 @@ def _optimizer(model, plan, total_steps, settings):
 
 
 def length_step():
-    """Return what lengths are rounded up to: JAX compiles for each, the others take every length as it is."""
-    return 32 if keras.backend.backend() == "jax" else 1
+    """Return what lengths are rounded up to: JAX compiles a step for each, TensorFlow a few loops, PyTorch nothing."""
+    return {"jax": 32, "tensorflow": 8}.get(keras.backend.backend(), 1)
 
 
 def training_batches(rows, tokenizer, plan):

@@ -32,7 +32,15 @@ class ClassLoss(keras.losses.Loss):
         shape = ops.shape(y_pred)
         logits = ops.reshape(ops.cast(y_pred, "float32"), (-1, shape[-1]))
         targets = ops.reshape(ops.cast(y_true, "int32"), (-1,))
-        return ops.reshape(in_one_pass(_cross_entropy, logits, targets), shape[:-1])
+        return ops.reshape(_losses(logits, targets), shape[:-1])
+
+
+def _losses(logits, targets):
+    if keras.backend.backend() == "torch":
+        from kbert.torch_kernels import cross_entropy
+
+        return cross_entropy(logits, targets)
+    return in_one_pass(_cross_entropy, logits, targets)
 
 
 @ops.custom_gradient
