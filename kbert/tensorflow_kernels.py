@@ -24,7 +24,7 @@ def apply_adam(variable, m, v, gradient, scale, length, decay, epsilon, beta_1, 
     """
     gradient = tf.cast(tf.convert_to_tensor(gradient), variable.dtype)
     scalars = [tf.cast(scalar, variable.dtype) for scalar in (scale, length, decay, epsilon, beta_1, beta_2)]
-    is_compiled = variable.shape.num_elements() >= MIN_COMPILED_SIZE and not tf.config.get_visible_devices("GPU")
+    is_compiled = variable.shape.num_elements() >= MIN_COMPILED_SIZE and not has_gpu()
     (_compiled_adam if is_compiled else _adam)(variable, m, v, gradient, *scalars)
 
 
@@ -93,10 +93,10 @@ def compiled(function):
     """Return a function of tensors to one float tensor, compiled by XLA, which makes a loop of many operations.
 
     The gradient is compiled too, and computes again what it needs of the forward pass: reading less memory is worth
-    more than computing twice. Each size of the arrays is compiled once, in some tenths of a second. On a GPU, where
-    memory is fast and XLA needs CUDA's own files, the function is returned as it is.
+    more than computing twice. Each size of the arrays is compiled once, in some tenths of a second. With a GPU it is
+    the function itself.
     """
-    if tf.config.get_visible_devices("GPU"):
+    if has_gpu():
         return function
     forward = tf.function(function, jit_compile=True, autograph=False)
 
@@ -117,3 +117,8 @@ def compiled(function):
 def largest_places(logits):
     """Return int32 `[...]`, the place of the largest of the last axis of `[..., V]`, the first of several."""
     return tf.argmax(logits, axis=-1, output_type=tf.int32)
+
+
+def has_gpu():
+    """Return whether TensorFlow may use a GPU."""
+    return bool(tf.config.get_visible_devices("GPU"))

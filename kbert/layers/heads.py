@@ -124,6 +124,8 @@ def _rows_at(sequence_output, mask_positions):
         from kbert.tensorflow_kernels import rows_at
 
         return rows_at(sequence_output, mask_positions)
+    if keras.backend.backend() == "jax":  # Vectors at once, where take_along_axis gathers number by number.
+        return ops.vectorized_map(lambda row: ops.take(row[0], row[1], axis=0), (sequence_output, mask_positions))
     return ops.take_along_axis(sequence_output, mask_positions[:, :, None], axis=1)
 
 

@@ -2,20 +2,20 @@
 
 import keras
 
-# A chain of fewer numbers a row is quick as it is, and compiling takes longer than it saves.
+# A chain over fewer numbers a row is quick as it is, and compiling takes longer than it saves.
 MIN_WIDTH = 256
 
 
 def in_one_pass(function, *arrays, training=True):
-    """Return `function(*arrays)`, for TensorFlow's training compiled into few loops, gradient included.
+    """Return `function(*arrays)`, in TensorFlow's training on a CPU compiled into few loops, gradient included.
 
-    JAX compiles whole steps, and PyTorch has kernels for what kbert calls; there, outside of training, and on a GPU it
-    is a plain call.
+    Elsewhere it is a plain call: JAX compiles whole steps, PyTorch has kernels for what kbert calls, and on a GPU
+    memory is fast and TensorFlow's compiler needs CUDA's own files.
 
     Args:
-        function: of float tensors to one tensor, made of `keras.ops`. The same object each time, or it is compiled
+        function: of tensors to one float tensor, made of `keras.ops`. The same object each time, or it is compiled
             each time; it must not read variables.
-        *arrays: float tensors; the last axis of the first decides whether it pays.
+        *arrays: tensors; the last axis of the first decides whether it pays.
         training: bool.
     """
     width = arrays[0].shape[-1]
