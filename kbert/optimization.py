@@ -231,7 +231,6 @@ class Lamb(BertAdamW):
         self.assign_sub(variable, ops.cast(learning_rate, variable.dtype) * step)
 
 
-
 def _is_on_torch_cpu(grads):
     return keras.backend.backend() == "torch" and all(gradient is None or gradient.is_cpu for gradient in grads)
 

@@ -7,7 +7,6 @@ import functools
 
 import tensorflow as tf
 
-
 # Smaller arrays take longer to compile than they save.
 MIN_COMPILED_SIZE = 2**16
 

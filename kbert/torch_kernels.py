@@ -12,6 +12,7 @@ from torch.optim.adamw import adamw
 _FAR_STEP = 1e9
 
 
+@torch.no_grad()
 def apply_adam(updates, epsilon, beta_1, beta_2):
     """Take gradients into both means, and move variables to (1 - decay) w - length m / (sqrt(v) + epsilon).
 
@@ -76,7 +77,8 @@ def keep_mask(shape, rate, seed):
         bool tensor of that shape.
     """
     first, second = (int(number) for number in seed)
-    generator = torch.Generator().manual_seed((first * 2**32 + second) % 2**63)
+    # The generator takes 32 bits. Numbers that differ have products by these odd ones that differ in most of them.
+    generator = torch.Generator().manual_seed((first * 0x9E3779B1 ^ second * 0x85EBCA6B) % 2**32)
     size = torch.Size(shape).numel()
     words = torch.empty((size + 3) // 4, dtype=torch.int64).random_(-(2**63), None, generator=generator)
     return words.view(torch.int16)[:size].reshape(shape) >= round(rate * 2**16) - 2**15

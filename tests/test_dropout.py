@@ -64,3 +64,18 @@ def test_the_gradient_goes_through_what_stayed():
 def test_it_is_saved_as_ours():
     again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(Dropout(0.2, seed=7)))
     assert type(again) is Dropout and (again.rate, again.seed) == (0.2, 7)
+
+
+@pytest.mark.skipif(keras.backend.backend() == "torch", reason="PyTorch draws from its generator")
+@pytest.mark.parametrize(("one", "other"), [((3, 4), (3, 5)), ((3, 4), (4, 3)), ((0, 0), (1, 0)), ((7, 1), (2**31, 1))])
+def test_hashes_of_near_seeds_have_nothing_in_common(one, other):
+    from kbert.layers.hashed_bits import keep_mask
+
+    first, second = (
+        to_numpy(keep_mask((500, 600), 0.3, ops.convert_to_tensor(seed, "uint32"))) for seed in (one, other)
+    )
+    assert abs(first.mean() - 0.7) < 6 * np.sqrt(0.3 * 0.7 / first.size)
+    together = 0.3**2 + 0.7**2
+    for distance in (0, 1, 2, 3, 64, 600):
+        agree = (first.reshape(-1)[distance:] == second.reshape(-1)[: first.size - distance]).mean()
+        assert abs(agree - together) < 6 * np.sqrt(together * (1 - together) / first.size)

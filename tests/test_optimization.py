@@ -199,10 +199,40 @@ def test_fit_accumulates_batches_to_one_of_all_their_rows(rng):
 def test_rows_that_a_batch_names_twice_count_together_in_the_norm():
     import tensorflow as tf
 
-    from kbert.tensorflow_kernels import clip_by_global_norm
+    from kbert.tensorflow_kernels import scale_to_norm
 
     slices = tf.IndexedSlices(tf.constant([[3.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), tf.constant([1, 1, 0]), (3, 2))
-    table, none, bias = clip_by_global_norm([slices, None, tf.constant([4.0])], 1.5)
+    (table, none, bias), scale = scale_to_norm([slices, None, tf.constant([4.0])], 1.5)
     assert none is None  # The sum of row 1 is (4, 0), so the norm is sqrt(4**2 + 2**2 + 4**2) = 6.
-    np.testing.assert_allclose(table, [[0.0, 0.5], [1.0, 0.0], [0.0, 0.0]], rtol=1e-6)
-    np.testing.assert_allclose(bias, [1.0], rtol=1e-6)
+    np.testing.assert_allclose(table, [[0.0, 2.0], [4.0, 0.0], [0.0, 0.0]])
+    assert bias == [4.0] and float(scale) == pytest.approx(0.25)
+    assert float(scale_to_norm([tf.constant([1.0])], 1.5)[1]) == 1.0
+
+
+def test_large_and_small_variables_take_the_same_steps(rng):
+    # 2**16 numbers and more take TensorFlow's compiled step.
+    rows = rng.normal(size=(300, 256)).astype("float32")
+    gradients = rng.normal(size=(3, 300, 256)).astype("float32")
+    whole = keras.Variable(rows, name="kernel")
+    parts = [keras.Variable(rows[start : start + 100], name="kernel") for start in (0, 100, 200)]
+    together, apart = BertAdamW(0.01, weight_decay=0.1), BertAdamW(0.01, weight_decay=0.1)
+    for gradient in gradients:
+        together.apply([keras.ops.convert_to_tensor(gradient)], [whole])
+        apart.apply([keras.ops.convert_to_tensor(gradient[start : start + 100]) for start in (0, 100, 200)], parts)
+    pieces = np.concatenate([to_numpy(part.value) for part in parts])
+    np.testing.assert_allclose(to_numpy(whole.value), pieces, rtol=0, atol=2e-6)
+    assert np.abs(pieces - rows).max() > 0.02
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_gradient_that_is_no_number_shows(bad):
+    variable = keras.Variable(np.ones(3, "float32"), name="kernel")
+    optimizer = BertAdamW(0.01)
+    optimizer.apply([keras.ops.convert_to_tensor(np.array([bad, 1, 1], "float32"))], [variable])
+    assert np.isnan(to_numpy(variable.value)).all()
+
+
+def test_the_callers_gradients_stay_as_they_are():
+    gradient = keras.ops.convert_to_tensor(np.full((4, 4), 3.0, "float32"))  # Its norm is 12, so it is clipped.
+    BertAdamW(0.01).apply([gradient], [keras.Variable(np.ones((4, 4), "float32"), name="kernel")])
+    np.testing.assert_array_equal(to_numpy(gradient), np.full((4, 4), 3.0))

@@ -118,4 +118,3 @@ class EncoderBlock(keras.layers.Layer):
             "initializer_stddev": self.initializer_stddev,
             "is_causal": self.is_causal,
         }
-

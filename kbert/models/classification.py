@@ -4,8 +4,8 @@ import keras
 from keras import ops
 
 from kbert.layers import DenseHead
-from kbert.models.class_accuracy import ClassAccuracy
 from kbert.models.backbone import token_inputs
+from kbert.models.class_accuracy import ClassAccuracy
 from kbert.models.cross_entropy import ClassLoss
 from kbert.models.task_training import TaskTraining, checked_label_names
 
