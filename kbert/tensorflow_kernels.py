@@ -21,22 +21,37 @@ def apply_adam(variable, m, v, gradient, scale, length, decay, epsilon, beta_1, 
         length, decay, epsilon: scalars.
         beta_1, beta_2: floats.
     """
-    gradient = tf.cast(tf.convert_to_tensor(gradient), variable.dtype)
-    scalars = [tf.cast(scalar, variable.dtype) for scalar in (scale, length, decay, epsilon, beta_1, beta_2)]
-    is_compiled = variable.shape.num_elements() >= MIN_COMPILED_SIZE and not has_gpu()
-    (_compiled_adam if is_compiled else _adam)(variable, m, v, gradient, *scalars)
+    dtype = variable.dtype
+    gradient = tf.cast(tf.convert_to_tensor(gradient), dtype)
+    scalars = [tf.cast(scalar, dtype) for scalar in (scale, length, decay, epsilon, beta_1, beta_2)]
+    if variable.shape.num_elements() >= MIN_COMPILED_SIZE and not has_gpu():
+        _compiled_adam(variable, m, v, gradient, *scalars)
+        return
+    scale, length, decay, epsilon, beta_1, beta_2 = scalars
+    variable.assign_sub(decay * variable)
+    tf.raw_ops.ResourceApplyAdam(
+        var=variable.handle,
+        m=m.handle,
+        v=v.handle,
+        # Powers for the kernel's own bias correction; 0: none. Whoever wants one has it in `length` and `epsilon`.
+        beta1_power=tf.zeros([], dtype),
+        beta2_power=tf.zeros([], dtype),
+        lr=length,
+        beta1=beta_1,
+        beta2=beta_2,
+        epsilon=epsilon,
+        grad=scale * gradient,
+    )
 
 
-def _adam(variable, m, v, gradient, scale, length, decay, epsilon, beta_1, beta_2):
+@functools.partial(tf.function, jit_compile=True, autograph=False)
+def _compiled_adam(variable, m, v, gradient, scale, length, decay, epsilon, beta_1, beta_2):
     gradient = scale * gradient
     new_m = m + (1 - beta_1) * (gradient - m)
     new_v = v + (1 - beta_2) * (gradient * gradient - v)
     m.assign(new_m)
     v.assign(new_v)
     variable.assign(variable - decay * variable - length * new_m / (tf.sqrt(new_v) + epsilon))
-
-
-_compiled_adam = tf.function(_adam, jit_compile=True, autograph=False)
 
 
 def scale_to_norm(gradients, largest):

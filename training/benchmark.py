@@ -33,6 +33,8 @@ OTHERS = (
     ("keras-hub", "jax", "float32"),
     ("kbert", "torch", "float32"),
     ("keras-hub", "torch", "float32"),
+    ("kbert", "torch", "mixed_bfloat16"),
+    ("keras-hub", "torch", "mixed_bfloat16"),
 )
 # A GPU computes bfloat16 on every backend.
 ON_GPU = tuple((name, backend, "mixed_bfloat16") for backend in ("jax", "torch") for name in ("kbert", "keras-hub"))
