@@ -58,10 +58,17 @@ def build_tab(say, model):
             heads_list(say, found, one, other),
         )
 
+    def show_again(*values):
+        # Leaves what is chosen alone: a person may have changed it while this answer was on its way.
+        card, sums, attention, *boxes, heads = show(*values)
+        boxes = [{name: value for name, value in box.items() if name != "value"} for box in boxes]
+        return card, sums, attention, *boxes, heads
+
     ask, inputs, outputs, chosen = _lay_out(say, named)
     text, text_pair, *settings = inputs
     question = dict(fn=show, inputs=inputs, outputs=outputs, **PAGE_QUESTION)
-    gr.on([ask.click, text.submit, text_pair.submit, *(setting.input for setting in settings)], **question)
+    gr.on([ask.click, text.submit, text_pair.submit], **question)
+    gr.on([setting.input for setting in settings], **question | {"fn": show_again})
     game = masking_game.build_section(say, model, text)
     gr.on([ask.click, text.submit], **game)
     chosen.load_input_event.then(**question).then(**game)

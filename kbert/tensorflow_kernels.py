@@ -25,7 +25,7 @@ def apply_adam(variable, m, v, gradient, scale, length, decay, epsilon, beta_1, 
     gradient = tf.cast(tf.convert_to_tensor(gradient), dtype)
     scalars = [tf.cast(scalar, dtype) for scalar in (scale, length, decay, epsilon, beta_1, beta_2)]
     if variable.shape.num_elements() >= MIN_COMPILED_SIZE and not has_gpu():
-        _compiled_adam(variable, m, v, gradient, *scalars)
+        _compiled_adam(variable.handle, m.handle, v.handle, gradient, *scalars)
         return
     scale, length, decay, epsilon, beta_1, beta_2 = scalars
     variable.assign_sub(decay * variable)
@@ -44,14 +44,17 @@ def apply_adam(variable, m, v, gradient, scale, length, decay, epsilon, beta_1, 
     )
 
 
+# Of handles, not variables: a function would not run again once the variables that it first saw are gone.
 @functools.partial(tf.function, jit_compile=True, autograph=False)
 def _compiled_adam(variable, m, v, gradient, scale, length, decay, epsilon, beta_1, beta_2):
+    w, old_m, old_v = (tf.raw_ops.ReadVariableOp(resource=handle, dtype=gradient.dtype) for handle in (variable, m, v))
     gradient = scale * gradient
-    new_m = m + (1 - beta_1) * (gradient - m)
-    new_v = v + (1 - beta_2) * (gradient * gradient - v)
-    m.assign(new_m)
-    v.assign(new_v)
-    variable.assign(variable - decay * variable - length * new_m / (tf.sqrt(new_v) + epsilon))
+    new_m = old_m + (1 - beta_1) * (gradient - old_m)
+    new_v = old_v + (1 - beta_2) * (gradient * gradient - old_v)
+    tf.raw_ops.AssignVariableOp(resource=m, value=new_m)
+    tf.raw_ops.AssignVariableOp(resource=v, value=new_v)
+    moved = w - decay * w - length * new_m / (tf.sqrt(new_v) + epsilon)
+    tf.raw_ops.AssignVariableOp(resource=variable, value=moved)
 
 
 def scale_to_norm(gradients, largest):
