@@ -1,5 +1,3 @@
-import gc
-
 import keras
 import numpy as np
 import pytest
@@ -238,21 +236,3 @@ def test_the_callers_gradients_stay_as_they_are():
     gradient = keras.ops.convert_to_tensor(np.full((4, 4), 3.0, "float32"))  # Its norm is 12, so it is clipped.
     BertAdamW(0.01).apply([gradient], [keras.Variable(np.ones((4, 4), "float32"), name="kernel")])
     np.testing.assert_array_equal(to_numpy(gradient), np.full((4, 4), 3.0))
-
-
-@once
-def test_a_second_model_of_the_same_sizes_trains_when_the_first_is_gone(rng):
-    import tensorflow as tf
-
-    def train():
-        variable = keras.Variable(np.ones((300, 256), "float32"), name="kernel")
-        optimizer = BertAdamW(0.01)
-        optimizer.build([variable])
-        step = tf.function(lambda gradient: optimizer.apply([gradient], [variable]))
-        for _ in range(2):
-            step(tf.ones((300, 256)))
-        return to_numpy(variable.value)
-
-    first = train()
-    gc.collect()
-    np.testing.assert_array_equal(train(), first)
