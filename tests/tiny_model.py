@@ -33,9 +33,12 @@ def make_tokenizer():
     return WordPieceTokenizer(TOKENS, strip_accents=False)
 
 
-def make_model(**config_changes):
+def make_model(dtype="float32", **config_changes):
+    """Return a model whose weights are float32 numbers, whatever it computes in."""
     keras.utils.set_random_seed(5)
-    return BertPretrainer(BertBackbone(CONFIG.replace(**config_changes)))
+    model = BertPretrainer(BertBackbone(CONFIG.replace(**config_changes), dtype=dtype))
+    model.set_weights([weight.astype("float32") for weight in model.get_weights()])
+    return model
 
 
 @functools.cache

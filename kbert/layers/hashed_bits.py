@@ -8,8 +8,9 @@ from keras import ops
 def keep_mask(shape, rate, seed):
     """Return which elements dropout keeps.
 
-    Element i is hashed twice with a key that is hashed from the seed, by a function whose output bits each change with
-    half of the input bits. It is no generator for statistics; for dropout it is as good, at a twentieth of the time.
+    Element i is hashed twice, each time with a key that is hashed from the seed. By the function's author each bit of
+    the input changes each bit of the output in half of all cases, all but exactly. That serves dropout; it is no
+    generator for statistics.
 
     Args:
         shape: tuple of int.

@@ -27,7 +27,8 @@ class LayerNorm(keras.layers.LayerNormalization):
         super().__init__(epsilon=epsilon, **kwargs)
 
     def call(self, inputs, training=None):
-        gamma, beta = (ops.cast(weight, "float32") for weight in (self.gamma, self.beta))
+        dtype = keras.backend.result_type(self.compute_dtype, "float32")
+        gamma, beta = (ops.cast(weight, dtype) for weight in (self.gamma, self.beta))
         outputs = in_one_pass(_normalize(self.epsilon), inputs, gamma, beta, training=training)
         return ops.cast(outputs, self.compute_dtype)
 
