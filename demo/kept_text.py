@@ -36,7 +36,8 @@ const release = (event) => {
   for (const panel of panels()) delete kept[panel.id];
   if (!Object.keys(kept).length) clearInterval(timer);
 };
-for (const kind of ["pointerdown", "keydown", "focusin"]) document.addEventListener(kind, release, true);
+// Not focusin: Gradio moves the focus by itself.
+for (const kind of ["pointerdown", "keydown", "beforeinput"]) document.addEventListener(kind, release, true);
 const openTab = () => {
   const tabs = document.querySelectorAll(".tab-wrapper [role=tab], .overflow-dropdown button");
   if (tabs.length) tabs[opened]?.click();

@@ -69,6 +69,28 @@ def test_a_run_has_a_table_ratios_and_a_line_for_programs(monkeypatch, capsys):
 
 
 @once
+def test_a_size_that_comes_again_is_measured_with_the_fastest_of_each_program(monkeypatch, capsys):
+    best = (("kbert", "tensorflow", "float32"), ("kbert", "jax", "float32"), ("keras-hub", "torch", "float32"))
+    monkeypatch.setattr(benchmark, "BEST", best)
+    monkeypatch.setattr(benchmark, "OTHERS", (("transformers", "none", "float32"),))
+    seconds = {"tensorflow": 2.0, "jax": 1.0, "torch": 3.0}
+
+    def run(name, backend, precision, work, steps):
+        if name == "peak" or backend == "none":
+            return {"error": "left out"}
+        return {"seconds_per_step": seconds[backend], "tokens_per_second": 1 / seconds[backend], "peak_gib": 1.0}
+
+    monkeypatch.setattr(benchmark, "_run", run)
+    found = benchmark.main(["--work", "2x64:3x32", "4x64:3x32", "2x64:1x64", "2x64:1x32"])
+    ran = [[(row["name"], row["backend"]) for row in work["rows"]] for work in found["work"]]
+    names = [configuration[:2] for configuration in best]
+    fast = {("kbert", "jax"), ("keras-hub", "torch")}
+    assert ran[:2] == [[*names, ("transformers", "none")], names]
+    assert [set(row) for row in ran[2:]] == [fast, fast] and [len(row) for row in ran[2:]] == [2, 2]
+    assert found["work"][3]["ratios"]["kbert / keras-hub, best of each"] == 3.0
+
+
+@once
 def test_ratios_are_of_the_best_and_of_one_backend():
     speeds = [("kbert", "jax", 6.0), ("kbert", "torch", 9.0), ("keras-hub", "jax", 3.0), ("keras-hub", "torch", 4.5)]
     rows = [dict(name=name, backend=on, precision="float32", tokens_per_second=speed) for name, on, speed in speeds]
