@@ -62,6 +62,19 @@ def test_each_row_is_pretrained_and_fine_tuned_as_its_name_says(folders, capsys)
     assert "training.finetune" not in capsys.readouterr().out
 
 
+def test_sizes_are_fine_tuned_too(folders):
+    folder, paired, _ = folders
+    out = folder / "sizes"
+    asked = command(folders, "--tasks", f"sst2:{folder}", "--table", "sizes", "--sizes", "1x64", "--output", str(out))
+    ((_, numbers),) = ablate.main(asked).items()
+    run = json.loads((out / "tasks-size-1x64-sst2" / "result.json").read_text())
+    assert numbers["tasks"] == {"sst2": run["best"]["dev"]["dev accuracy"]["mean"]}
+    line = (out / "sizes.md").read_text().splitlines()[4]
+    assert line.startswith("| 1x64 | ") and line.endswith(f"|  |  | {numbers['tasks']['sst2']:.1f} |")
+    with pytest.raises(SystemExit, match="tables of sizes and of tasks. Received: --table masking"):
+        ablate.main(command(folders, "--tasks", f"sst2:{folder}", "--table", "masking"))
+
+
 @pytest.mark.parametrize("tasks", [[], ["--tasks", "cola:x"], ["--tasks", "mrpc"]])
 def test_no_task_is_told(folders, tasks):
     with pytest.raises(SystemExit, match="--tasks must be TASK:FOLDER, the task one of mnli, .* Received: "):

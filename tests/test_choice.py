@@ -75,6 +75,14 @@ def test_damaged_files(tmp_path, old, new, message):
         open_swag(tmp_path)
 
 
+def test_an_ending_that_is_no_text_is_told(tmp_path):
+    row = {"sent1": "a", "sent2": "b", "ending0": "c", "ending1": None, "label": 0}
+    for stem in ("train", "val"):
+        (tmp_path / f"{stem}.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(ValueError, match=r"endings must be texts. Received: \('c', None\) in line 1 of .*train.jsonl"):
+        open_swag(tmp_path)
+
+
 def test_missing_files_labels_and_folds(tmp_path):
     write(tmp_path, train_csv=SWAG)
     with pytest.raises(FileNotFoundError, match="train and val files. Received: --data .* without dev"):

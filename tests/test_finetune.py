@@ -112,6 +112,55 @@ def test_the_grid_keeps_the_best(run, tmp_path, monkeypatch):
 
 
 @once_on_torch
+def test_what_is_kept_is_the_best_run_of_the_best_mean(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        finetune_plan, "GRID", {"batch_size": (16,), "learning_rate": (1e-9, 0.01, 1e-8), "epochs": (1,)}
+    )
+    mains, weights = iter([0.0, -1.0, 70.0, 80.0, 90.0, 55.0]), []
+
+    def score(scorer):
+        weights.append(scorer.source.model.get_weights())
+        main = next(mains)
+        return {"dev": {"accuracy": main}}, main, {"dev": [len(weights) % 2] * 40}
+
+    monkeypatch.setattr(finetune_run.Scorer, "score", score)
+    result = run("--grid", "--seeds", "2", "--max_train_rows", "16")
+    assert (result["best"]["learning_rate"], result["best"]["main"]) == (0.01, 75.0)  # Not the one of 90.
+    assert [entry["is_kept"] for entry in result["best"]["runs"]] == [False, True]
+    for ours, fourth in zip(load(tmp_path / "out").model.get_weights(), weights[3], strict=True):
+        np.testing.assert_array_equal(ours, fourth)
+    answers = (tmp_path / "out" / "answers" / "dev.tsv").read_text().splitlines()[1:]
+    assert {line.split("\t")[1] for line in answers} == {load(tmp_path / "out").model.label_names[0]}
+    assert not (tmp_path / "out" / "candidate").exists()
+
+
+@once_on_torch
+def test_a_score_of_zero_is_not_forgotten(run, tmp_path, monkeypatch):
+    mains, weights = iter([0.0, -3.0, -1.0]), []
+
+    def score(scorer):
+        weights.append(scorer.source.model.get_weights())
+        main = next(mains)
+        return {"dev": {"accuracy": main}}, main, {"dev": [0] * 40}
+
+    monkeypatch.setattr(finetune_run.Scorer, "score", score)
+    run("--seeds", "3", "--max_train_rows", "16", "--epochs", "1")
+    for ours, first in zip(load(tmp_path / "out").model.get_weights(), weights[0], strict=True):
+        np.testing.assert_array_equal(ours, first)
+
+
+@once_on_torch
+def test_the_grid_leaves_alone_what_is_given(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        finetune_plan, "GRID", {"batch_size": (16, 32), "learning_rate": (1e-9, 1e-8), "epochs": (3, 4)}
+    )
+    run("--grid", "--epochs", "1", "--batch_size", "20", "--max_train_rows", "16")
+    saved = json.loads((tmp_path / "out" / "result.json").read_text())
+    names = ("batch_size", "learning_rate", "epochs")
+    assert [tuple(entry[name] for name in names) for entry in saved["all"]] == [(20, 1e-9, 1), (20, 1e-8, 1)]
+
+
+@once_on_torch
 def test_early_stopping_takes_the_best_epoch(run, tmp_path, monkeypatch):
     mains, weights = iter([50.0, 70.0, 60.0, 65.0, 99.0]), []
 

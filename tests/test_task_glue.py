@@ -149,6 +149,18 @@ def test_the_leaderboards_files(name, tmp_path):
     }
 
 
+def test_ids_that_name_several_rows_name_none(tmp_path):
+    """In KorSTS an id counts within a year's file only."""
+    folder = write(tmp_path, FILES["korsts"])
+    path = folder / "KorSTS" / "sts-dev.tsv"
+    head, *rows = path.read_text().splitlines()
+    path.write_text("\n".join([head, *rows, *rows]) + "\n")
+    task = read_glue("korsts", folder)
+    written = task.write_answers("dev", task.dev["dev"], [1.0] * 2 * len(rows), tmp_path / "answers").read_text()
+    assert [line.split("\t")[0] for line in written.splitlines()[1:]] == [str(n) for n in range(2 * len(rows))]
+    assert read_glue("nsmc", write(tmp_path, FILES["nsmc"])).train[0].number != "0"  # Its ids are a review's own.
+
+
 def test_rows_that_are_missing_are_told(tmp_path):
     notes = read_glue("qqp", write(tmp_path, FILES["qqp"])).notes
     assert len(notes) == 1 and notes[0].endswith("train.tsv: 1 rows with a cell too few were left out")

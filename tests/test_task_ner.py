@@ -97,11 +97,19 @@ def test_characters_of_klue(tmp_path):
     for split in ("train", "dev"):
         write(tmp_path, f"klue-ner-v1.1_{split}.tsv", f"## 주석 : ##\n{lines}\n김\tB-PS\n모\tO\n")
     task = open_tagging("klue-ner", tmp_path)
+    assert task.tags_pieces
     rows = task.rows(TOKENIZER, task.train, 40)
     answers = task.decode(task.train, rows, perfect(task, rows))
     # 김모 is one unknown word, so its two characters share a tag.
     assert answers == [tags, ["B-PS", "I-PS"]]
     assert task.score(task.train, answers)["f1"] == pytest.approx(200 / 3)
+
+
+def test_a_test_file_of_placeholders_is_not_scored(tmp_path):
+    for stem, text in {"train": "a B-X\n", "dev": "a B-X\n", "test": "a O\nb O\n"}.items():
+        write(tmp_path, f"{stem}.txt", text)
+    task = open_tagging("tags", tmp_path)
+    assert task.has_answers(task.dev["dev"]) and not task.has_answers(task.test["test"])
 
 
 def test_scores_of_a_model_that_errs(tmp_path):
@@ -115,7 +123,7 @@ def test_scores_of_a_model_that_errs(tmp_path):
 
 def test_parts_of_speech_are_scored_by_accuracy(tmp_path):
     task = open_text(tmp_path, "the DET\ncats NOUN\nran VERB\n")
-    assert (task.scheme, task.label_names) == (None, ("DET", "NOUN", "VERB"))
+    assert (task.scheme, task.label_names, task.tags_pieces) == (None, ("DET", "NOUN", "VERB"), False)
     rows = task.rows(TOKENIZER, task.train, 40)
     answers = task.decode(task.train, rows, perfect(task, rows))
     assert answers == [["DET", "NOUN", "VERB"]]
@@ -131,6 +139,8 @@ def test_parts_of_speech_are_scored_by_accuracy(tmp_path):
         ("a B-X\nb X\n", "a B-X\n", {}, "Received: 'X'. In the sentence from line 1 of .*train.txt"),
         ("a B-X\n", "a B-X\n", {"document_context": True}, "needs a file with -DOCSTART- lines. Received: .*train.txt"),
         ("a B-X\n", "a B-X\n", {"scheme": "BILOU"}, "`scheme` must be one of"),
+        ("a O\nb B\nc I\n", "a B\n", {}, "spans with a kind.* Received: B beside O in the sentence from line 1 of"),
+        ("a O\n\nb PER_B\n", "a PER_B\n", {}, "Received: PER_B beside O in the sentence from line 3 of .*train.txt"),
     ],
 )  # fmt: skip
 def test_what_is_refused(tmp_path, train, dev, options, message):

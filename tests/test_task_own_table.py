@@ -39,6 +39,9 @@ def test_several_labels_in_cells_and_in_json(tmp_path):
     lines = "".join(json.dumps({"text": "t", "label": value}) + "\n" for value in values)
     again = read_own_table(write(folder, ".jsonl", train=lines, dev=lines), problem="several_labels")
     assert [example.target for example in again.train] == [example.target for example in task.train]
+    (folder / "train.jsonl").write_text(lines + json.dumps({"text": "t", "label": None}) + "\n")
+    none = read_own_table(folder, problem="several_labels")
+    assert none.label_names == task.label_names and none.train[3].target == (0, 0, 0)
     assert task.decode([], [], [([0.1, -0.1, 3.0],)]) == [(1, 0, 1)]
     assert task.write_answers("dev", task.dev["dev"][:1], [(1, 0, 1)], folder).read_text().endswith("\tblue,red\n")
 
@@ -72,11 +75,33 @@ ONE_CLASS = "text\tlabel\none\ta\n"
             {"problem": "regression"},
             "two different answers for pearson and spearman.*2 rows, all with the same, in .*dev.tsv",
         ),
+        (
+            {"train": ROWS, "dev": "text\tlabel\none\t\ntwo\t,\n"},
+            {"problem": "several_labels"},
+            "must have labels. Received: 2 rows without in .*dev.tsv",
+        ),
     ],
 )  # fmt: skip
 def test_bad_tables_are_refused(tmp_path, files, settings, message):
     with pytest.raises(ValueError, match=message):
         read_own_table(write(tmp_path, **files), **settings)
+
+
+@pytest.mark.parametrize("label", [{"red": 1}, [None], [["red"]]])
+def test_labels_that_are_no_names_are_refused(tmp_path, label):
+    lines = json.dumps({"text": "t", "label": ["red"]}) + "\n" + json.dumps({"text": "t", "label": label}) + "\n"
+    with pytest.raises(ValueError, match="Labels must be a list of names, or one text. Received: .* in line 2 of"):
+        read_own_table(write(tmp_path, ".jsonl", train=lines, dev=lines), problem="several_labels")
+
+
+@pytest.mark.parametrize(("test", "is_scored"), [("1\n2", True), ("0\n0", False)])
+def test_a_test_set_of_placeholders_is_not_scored(tmp_path, test, is_scored):
+    rows = "text\tlabel\none\t1\ntwo\t2\n"
+    held = "text\tlabel\n" + "".join(f"t\t{value}\n" for value in test.split("\n"))
+    task = read_own_table(write(tmp_path, train=rows, dev=rows, test=held), problem="regression")
+    assert task.has_answers(task.test["test"]) is is_scored
+    told = () if is_scored else (f"{tmp_path}/test.tsv is not scored: all of its answers are the same",)
+    assert task.notes == told
 
 
 def test_a_missing_file_is_named(tmp_path):

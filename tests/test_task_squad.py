@@ -12,6 +12,8 @@ from tiny_model import make_tokenizer
 from kbert.tasks.squad import FoundAnswer, open_squad
 from kbert.tasks.squad_files import read_squad
 from kbert.tasks.squad_score import best_threshold, score_answer, score_answers
+from training import finetune_tasks
+from training.finetune_settings import Settings
 
 pytestmark = once
 
@@ -186,6 +188,18 @@ def damaged(**changes):
 def test_damaged_files_are_refused(tmp_path, content, message):
     with pytest.raises(ValueError, match=message):
         read_squad(write(tmp_path, "train-v1.1", content), may_be_absent=False)
+
+
+def test_a_file_may_be_in_another_encoding(tmp_path):
+    content = copy.deepcopy(FILE)
+    content["data"][0]["paragraphs"][0]["qas"][0]["question"] = "고양이는 어디에 있는가?"
+    text = json.dumps(content, ensure_ascii=False)
+    for stem in ("train", "dev"):
+        (tmp_path / f"KorQuAD_v1.0_{stem}.json").write_bytes(text.encode("cp949"))
+    task = finetune_tasks.open_task(Settings("korquad", data=str(tmp_path), encoding="cp949"))
+    assert task.train[0].question == "고양이는 어디에 있는가?"
+    with pytest.raises(ValueError, match="encoding it is read in, here utf-8"):
+        open_squad("korquad", tmp_path)
 
 
 def test_no_json_and_no_file(tmp_path):

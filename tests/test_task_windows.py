@@ -55,6 +55,14 @@ def test_windows_cover_the_text_as_googles(question, text, max_sequence_length, 
         assert list(window.is_best) == [check_max_context(spans, number, start + i) for i in range(length)]
 
 
+@pytest.mark.parametrize(("max_sequence_length", "step"), [(14, 6), (15, 6), (258, 128), (512, 128), (5, 1)])
+def test_neighbours_overlap_unless_told_otherwise(max_sequence_length, step):
+    text = "the cat " * 300
+    starts = [window.start for window in cut_windows(TOKENIZER, None, text, max_sequence_length)]
+    assert set(np.diff(starts)) == {step}
+    assert step <= (max_sequence_length - 2) / 2
+
+
 @given(TEXTS, st.integers(14, 40), st.integers(1, 30), st.data())
 @settings(max_examples=100, deadline=None)
 def test_every_answer_comes_back_character_by_character(text, max_sequence_length, stride, data):

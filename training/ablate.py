@@ -2,8 +2,9 @@
 
     python -m training.ablate runs/shards --output runs/ablation --pretrain "--steps 2000 --learning_rate 5e-4"
 
-Tables: what becomes of the selected tokens (the paper's table 8), sizes (table 6), and with --tasks, --unpaired and
---table tasks pretraining tasks, left to right among them (table 5; training/ablate_tasks.py). Each row is a run of
+Tables: what becomes of the selected tokens (the paper's table 8), sizes (table 6; with --tasks fine-tuned on them too),
+and with --tasks, --unpaired and --table tasks pretraining tasks, left to right among them (table 5;
+training/ablate_tasks.py). Each row is a run of
 training/pretrain.py in a process of its own, all with the options in --pretrain, hence with one budget. Then every
 model is asked about the same held-out places: all held-out rows, 15 % of their tokens selected by the same draws, and
 replaced 80/10/10 whatever the model was trained on. Stopped or killed, the same command goes on: finished rows are
@@ -47,7 +48,9 @@ class Settings:
     pretrain: str = setting("", 'options of training/pretrain.py for every row, in quotes: "--steps 2000"')
     mask_selection_length: int = setting(20, "mask slots a row: 20 for 128 tokens, 77 for 512")
     unpaired: tuple = setting(None, "folders that training/prepare.py --nsp none wrote, for the rows without NSP")
-    tasks: tuple = setting(None, "TASK:FOLDER of training/finetune.py, such as mrpc:glue_data")
+    tasks: tuple = setting(
+        None, "TASK:FOLDER of training/finetune.py, such as mrpc:glue_data; for the tables of sizes and of tasks"
+    )
     finetune: str = setting("", 'options of training/finetune.py for every row, in quotes: "--seeds 3"')
 
 
@@ -73,13 +76,29 @@ def main(argv=None):
     with one_line_errors():
         for row in sizes + masking:
             BertConfig.named(row.size)
+        folders = _read_tasks(settings, chosen)
     results = {}
     # The paper's way on `size` may be in both tables: it is trained once.
     for row in dict.fromkeys(row for table in chosen for row in tables[table]):
         results[row] = _result_of(row, settings)
+        if row in sizes and folders:
+            results[row]["tasks"] = _scores_of_tasks(row, folders, settings)
         written = [_write(table, tables[table], results, settings) for table in chosen]
     print("\n".join(written), end="")
     return results
+
+
+def _read_tasks(settings, tables):
+    if settings.tasks and "sizes" not in tables:
+        raise ValueError("--tasks are of the tables of sizes and of tasks. Received: --table masking too.")
+    return ablate_tasks.read_tasks(settings) if settings.tasks else []
+
+
+def _scores_of_tasks(row, folders, settings):
+    return {
+        task: ablate_tasks.fine_tune(f"size {row.size}", task, folder, _folder_of(row, settings), (), settings)
+        for task, folder in folders
+    }
 
 
 def _write(table, rows, results, settings):
@@ -92,7 +111,7 @@ def _write(table, rows, results, settings):
 
 def _result_of(row, settings):
     """Return the numbers of a row, from its file if they were found before with the same command."""
-    folder = pathlib.Path(settings.output) / f"{row.size}-{'-'.join(map(str, row.shares))}"
+    folder = _folder_of(row, settings)
     command = _command(row, settings, folder)
     path = folder / RESULT_FILE
     if path.is_file():
@@ -108,6 +127,10 @@ def _result_of(row, settings):
     partial.write_text(json.dumps({"command": command, "result": result}, indent=2) + "\n", encoding="utf-8")
     partial.replace(path)
     return result
+
+
+def _folder_of(row, settings):
+    return pathlib.Path(settings.output) / f"{row.size}-{'-'.join(map(str, row.shares))}"
 
 
 def _command(row, settings, folder):

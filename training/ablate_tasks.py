@@ -34,20 +34,25 @@ def run(settings):
     Raises:
         ValueError: there are no tasks, or no rows without sentence pairs, or a task is none of the table's.
     """
-    folders = _read_tasks(settings)
+    folders = read_tasks(settings)
     if not settings.unpaired:
         raise ValueError("--unpaired must be given: folders of training/prepare.py --nsp none. Received: none.")
     found, text = {}, ""
     for name, (is_paired, pretraining, finetuning) in MODELS.items():
         model = _pretrain(name, is_paired, pretraining, settings)
-        found[name] = {task: _fine_tune(name, task, folder, model, finetuning, settings) for task, folder in folders}
+        found[name] = {task: fine_tune(name, task, folder, model, finetuning, settings) for task, folder in folders}
         commands = f"Each row: `{settings.pretrain}`, then `{settings.finetune}`."
         text = f"{commands}\n\n{tasks(found)}\n"
         (pathlib.Path(settings.output) / "tasks.md").write_text(text, encoding="utf-8")
     return found, text
 
 
-def _read_tasks(settings):
+def read_tasks(settings):
+    """Return (task, folder) of each of --tasks.
+
+    Raises:
+        ValueError: there are none, or one is none of the table's.
+    """
     pairs = [text.partition(":")[::2] for text in settings.tasks or ()]
     wrong = [task for task, folder in pairs if task not in TASK_SCORES or not folder]
     if wrong or not pairs:
@@ -67,7 +72,16 @@ def _pretrain(name, is_paired, flags, settings):
     return folder
 
 
-def _fine_tune(name, task, folder, model, flags, settings):
+def fine_tune(name, task, folder, model, flags, settings):
+    """Return the dev score of a task in percent, from its file if it was found before with the same command.
+
+    Args:
+        name: str, the row of the table.
+        task, folder: str, of `read_tasks`.
+        model: pathlib.Path, the pretrained checkpoint; the output lies beside it.
+        flags: tuple of str, to training/finetune.py.
+        settings: `training.ablate.Settings`.
+    """
     output = model.with_name(f"tasks-{_slug(name)}-{task}")
     own = ["--data", folder, "--init", str(model), "--output", str(output), *flags]
     command = [task, *shlex.split(settings.finetune), *own]

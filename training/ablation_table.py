@@ -15,7 +15,8 @@ MASKING = {
     (0, 20, 80): (83.7, 94.8, 94.6),
     (0, 0, 100): (83.6, 94.9, 94.6),
 }
-# (layers, hidden_dim, heads) -> perplexity of the masked words on held-out rows, MNLI-m, MRPC, SST-2.
+SIZE_TASKS = {"mnli": "MNLI", "mrpc": "MRPC", "sst2": "SST-2"}
+# (layers, hidden_dim, heads) -> perplexity of the masked words on held-out rows, then the tasks above.
 SIZES = {
     (3, 768, 12): (5.84, 77.9, 79.8, 88.4),
     (6, 768, 3): (5.24, 80.6, 82.2, 90.7),
@@ -62,12 +63,14 @@ def sizes(rows):
     Returns:
         str; empty without rows.
     """
-    head = ("model", "L/H/A", "parameters", *OURS, "MNLI", "MRPC", "SST-2")
+    head = ("model", "L/H/A", "parameters", *OURS, *SIZE_TASKS.values())
     cells = []
     for row, numbers in rows:
         config = BertConfig.named(row.size)
         shape = f"{config.num_layers}/{config.hidden_dim}/{config.num_heads}"
-        cells.append((row.size, shape, f"{numbers['parameters']:,}", *_ours(numbers), "", "", ""))
+        scores = [numbers.get("tasks", {}).get(task) for task in SIZE_TASKS]
+        shown = ("" if score is None else f"{score:.1f}" for score in scores)
+        cells.append((row.size, shape, f"{numbers['parameters']:,}", *_ours(numbers), *shown))
     if cells:
         for shape, (perplexity, *tasks) in SIZES.items():
             cells.append(("paper", "/".join(map(str, shape)), "", "", perplexity, "", "", *tasks))

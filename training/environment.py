@@ -3,9 +3,7 @@
 import importlib.metadata
 import pathlib
 import platform
-import resource
 import subprocess
-import sys
 
 import keras
 import tensorflow as tf
@@ -29,13 +27,6 @@ def describe_environment():
         "commit": _commit(),
         "machine": platform.platform(),
     }
-
-
-def peak_gib():
-    """Return the most memory that this process has held, in GiB."""
-    # Linux counts in KiB, macOS in bytes.
-    unit = 2**30 if sys.platform == "darwin" else 2**20
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def _version(package):

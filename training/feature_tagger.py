@@ -60,8 +60,10 @@ class Settings:
     patience: int = setting(3, "stop after this many epochs with a lower dev score than the best")
     seeds: int = setting(1, "runs of each choice, each with another seed")
     seed: int = setting(0, "first seed")
-    max_sequence_length: int = setting(None, "tokens of a row; 128 or what the model reads, if not given")
-    stride: int = setting(128, "tokens between the starts of two windows of a longer text")
+    max_sequence_length: int = setting(
+        None, "tokens of a row; 128 if not given, or what the model reads if that is less, or with --document_context"
+    )
+    stride: int = setting(None, "tokens from window to window of a longer text; 128, or half a row if that is less")
     document_context: bool = setting(False, "read each sentence with those round it (-DOCSTART- lines)")
     scheme: str = setting("IOB2", "tags the model learns; files may have any", choices=SCHEMES)
     encoding: str = setting("utf-8", "of the files")
@@ -86,7 +88,8 @@ def main(argv=None):
         )
         checkpoint = load(settings.init)
         if settings.max_sequence_length is None:
-            longest = min(task.recipe.max_sequence_length, checkpoint.config.max_sequence_length)
+            longest = checkpoint.config.max_sequence_length
+            longest = longest if settings.document_context else min(task.recipe.max_sequence_length, longest)
             settings = dataclasses.replace(settings, max_sequence_length=longest)
         choices = _choices(settings.layers, checkpoint.config.num_layers)
         sets = _read_sets(task, checkpoint, settings)

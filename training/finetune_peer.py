@@ -10,7 +10,7 @@ mixed_bfloat16 is PyTorch's autocast. The last line is one JSON object.
 Source: huggingface/transformers `examples/pytorch`, `run_glue.py`, `run_qa.py`, `run_ner.py`, `run_swag.py`.
 """
 
-import training.quiet_start  # noqa: F401
+import training.quiet_keras  # noqa: F401
 
 # isort: split
 import dataclasses
@@ -26,11 +26,11 @@ import transformers
 from kbert.convert import load, save_checkpoint
 from kbert.tasks.batches import collate
 from training.arguments import one_line_errors, parse
-from training.environment import peak_gib
 from training.finetune_plan import complete, make_rows, plans_of, summary_of
 from training.finetune_run import OUTPUTS
 from training.finetune_settings import Settings
 from training.finetune_tasks import open_task
+from training.peak_memory import peak_gib
 
 MODELS = {
     "classifier": transformers.BertForSequenceClassification,
@@ -56,17 +56,23 @@ def main(argv=None):
     with one_line_errors(), tempfile.TemporaryDirectory() as encoder:
         _check(settings)
         task = open_task(settings)
-        checkpoint = load(settings.init)
-        save_checkpoint(checkpoint.model, checkpoint.tokenizer, encoder, missing_parts=checkpoint.missing_parts)
-        settings = complete(settings, task, checkpoint.config.max_sequence_length)
+        tokenizer, longest = _write_encoder(settings.init, encoder)
+        asked, settings = settings, complete(settings, task, longest)
         print(json.dumps(dataclasses.asdict(settings)))
-        rows = make_rows(task, checkpoint.tokenizer, settings)
-        (plans,) = plans_of(settings)
-        runs = [_Run(task, rows, plan, settings, checkpoint.tokenizer).run(encoder) for plan in plans]
+        rows = make_rows(task, tokenizer, settings)
+        (plans,) = plans_of(settings, asked)
+        runs = [_Run(task, rows, plan, settings, tokenizer).run(encoder) for plan in plans]
         result = {"task": settings.task, "best": summary_of(plans[0], runs)}
     result["peak_gib"] = round(peak_gib(), 3)
     print(json.dumps(result))
     return result
+
+
+def _write_encoder(source, folder):
+    """Write a checkpoint for transformers, keep none of it, and return its tokenizer and longest row."""
+    checkpoint = load(source)
+    save_checkpoint(checkpoint.model, checkpoint.tokenizer, folder, missing_parts=checkpoint.missing_parts)
+    return checkpoint.tokenizer, checkpoint.config.max_sequence_length
 
 
 def _check(settings):

@@ -11,7 +11,9 @@ from training.finetune_run import Plan, TaskRows
 
 
 def complete(settings, task, longest):
-    """Fill in the task's recipe where nothing is set; a model that reads less than its rows gets shorter ones.
+    """Fill in the task's recipe where nothing is set.
+
+    A model that reads less than the recipe's rows gets shorter ones. With --document_context they are its longest.
 
     Args:
         settings: `training.finetune_settings.Settings`.
@@ -26,7 +28,9 @@ def complete(settings, task, longest):
     given = {name: getattr(settings, name) for name in dataclasses.asdict(task.recipe)}
     recipe = {name: getattr(task.recipe, name) for name, value in given.items() if value is None}
     if "max_sequence_length" in recipe:
-        recipe["max_sequence_length"] = min(recipe["max_sequence_length"], longest)
+        recipe["max_sequence_length"] = (
+            longest if settings.document_context else min(recipe["max_sequence_length"], longest)
+        )
     return dataclasses.replace(settings, output=settings.output or f"runs/{settings.task}", **recipe)
 
 
@@ -52,10 +56,17 @@ def _weigh(task, rows):
     return [dataclasses.replace(row, weights={"logits": weights[row.targets["logits"]]}) for row in rows]
 
 
-def plans_of(settings):
-    """Yield the runs of each combination of settings, a list with one a seed."""
-    names = ("batch_size", "learning_rate", "epochs")
-    values = [GRID[name] if settings.grid else (getattr(settings, name),) for name in names]
+def plans_of(settings, asked):
+    """Yield the runs of each combination of settings, a list with one a seed.
+
+    Args:
+        settings: what `complete` returned.
+        asked: `training.finetune_settings.Settings` as given: --grid leaves alone what is set there.
+    """
+    values = [
+        grid if settings.grid and getattr(asked, name) is None else (getattr(settings, name),)
+        for name, grid in GRID.items()
+    ]
     for combination in itertools.product(*values):
         yield [Plan(*combination, seed) for seed in range(settings.seed, settings.seed + settings.seeds)]
 

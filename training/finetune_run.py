@@ -7,7 +7,6 @@ import time
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from kbert.convert import load
 from kbert.inference.source import Source
@@ -58,7 +57,7 @@ def new_model(task, settings):
     model = {
         "classifier": lambda: BertClassifier(body, len(task.label_names), task.problem, task.label_names),
         "span": lambda: BertSpanFinder(body),
-        "tagger": lambda: BertTagger(body, len(task.label_names), task.label_names),
+        "tagger": lambda: BertTagger(body, len(task.label_names), task.label_names, tags_pieces=task.tags_pieces),
         "choice": lambda: BertMultipleChoice(body),
     }[task.head]()
     _freeze(backbone, settings.freeze)
@@ -124,6 +123,8 @@ def length_step():
 
 def training_batches(rows, tokenizer, plan):
     """Return a `tf.data.Dataset` of all batches of all epochs, as `collate` makes them."""
+    import tensorflow as tf
+
     pad_token_id = tokenizer.special_token_ids["[PAD]"]
     lengths = np.array([row.length for row in rows.train])
 

@@ -22,11 +22,14 @@ class Settings:
     batch_size: int = setting(None, "rows an update" + BY_TASK)
     learning_rate: float = setting(None, "highest learning rate" + BY_TASK)
     epochs: int = setting(None, "passes over the training rows" + BY_TASK)
-    grid: bool = setting(False, "try the paper's batch sizes, learning rates and epochs, and keep the best on dev")
+    grid: bool = setting(
+        False,
+        "try those of the paper's batch sizes, learning rates and epochs that are not given, and keep the best on dev",
+    )
     seeds: int = setting(1, "runs, each with another seed; their mean and spread are printed")
     seed: int = setting(0, "first seed: of the head, the order and dropout")
     max_sequence_length: int = setting(None, "tokens of a row" + BY_TASK)
-    stride: int = setting(128, "tokens between the starts of two windows of a text longer than a row")
+    stride: int = setting(None, "tokens from window to window of a longer text; 128, or half a row if that is less")
     patience: int = setting(None, "stop after this many epochs without a better dev score, and take the best epoch")
     warmup: float = setting(0.1, "share of the updates before the highest learning rate")
     weight_decay: float = setting(0.01, "of all weights but LayerNorms and biases")

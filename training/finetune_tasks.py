@@ -20,7 +20,7 @@ def _glue(settings):
 
 
 def _squad(settings):
-    return open_squad(settings.task, settings.data, settings.stride)
+    return open_squad(settings.task, settings.data, settings.stride, settings.encoding)
 
 
 def _tags(settings):

@@ -8,13 +8,13 @@ one JSON object.
 """
 
 import json
-import resource
 import statistics
 import sys
 import time
 
 import numpy as np
 
+from training.peak_memory import peak_gib
 from training.step_work import VOCABULARY_SIZE, Work
 
 PEAK_SIZE = 4096  # Rows and columns of the matrices of "peak".
@@ -153,7 +153,7 @@ def main(argv):
         "seconds_per_step": median,
         "fastest": min(seconds),
         "slowest": max(seconds),
-        "peak_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        "peak_gib": peak_gib(),
     }
     if name == "peak":
         result["flops_per_second"] = 2 * PEAK_SIZE**3 / median

@@ -88,12 +88,12 @@ def find_best_places(windows, width, longest):
 
     own = measure(first)
     is_best = tf.range(width) < length
-    # A window that starts further away shows none of the tokens.
-    for distance in range(1, -(-longest // DEFAULT_STRIDE)):
+    # A window that starts further away shows none of the tokens; where a row is short, the second still does.
+    for distance in range(1, max(3, -(-longest // DEFAULT_STRIDE))):
         is_best &= (own > measure(first - distance * step)) & (own >= measure(first + distance * step))
     return is_best
 
 
 def _room_and_step(place, longest):
     room = longest - place - 1
-    return room, tf.minimum(DEFAULT_STRIDE, room)
+    return room, tf.minimum(DEFAULT_STRIDE, tf.maximum(1, room // 2))  # `kbert.tasks.windows.default_stride`

@@ -120,6 +120,8 @@ def _target(line, endings):
 
 
 def _checked(choice):
+    if not all(isinstance(text, str) for text in (choice.context, choice.begun, *choice.endings)):
+        raise ValueError(f"A beginning and its endings must be texts. Received: {choice.endings} in {choice.where}.")
     if not choice.context.strip() or not all(ending.strip() for ending in choice.endings):
         raise ValueError(f"A text must have at least one word. Received: an empty one in {choice.where}.")
     return choice

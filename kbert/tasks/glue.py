@@ -4,7 +4,7 @@ import dataclasses
 import pathlib
 
 from kbert.tasks.classification import ClassificationTask, Example
-from kbert.tasks.metrics import check_targets
+from kbert.tasks.metrics import check_targets, not_scored_note
 from kbert.tasks.tables import find_file, read_table
 
 
@@ -24,6 +24,7 @@ class Layout:
         header: tuple of str, the columns of train and dev where they have no header.
         skips_broken: bool. A training row with a cell too few is left out and counted, as GLUE's own code does, and an
             empty text is read. Elsewhere both are refused.
+        number: str, the column that names a row in the answers, or "" for its place.
         num_train: int, rows of the official training file, or None.
         number_range: lowest and highest number, for answers that are numbers.
     """
@@ -39,6 +40,7 @@ class Layout:
     answer_files: dict = dataclasses.field(default_factory=dict)
     header: tuple | None = None
     skips_broken: bool = False
+    number: str = "index"
     num_train: int | None = None
     number_range: tuple | None = None
 
@@ -90,7 +92,7 @@ LAYOUTS = {
     ),
     "nsmc": Layout(
         "nsmc", ("document",), "label", {"0": "negative", "1": "positive"}, ("accuracy",), train="ratings_train",
-        dev={"dev": "ratings_test"}, test={}, skips_broken=True,
+        dev={"dev": "ratings_test"}, test={}, skips_broken=True, number="id",
     ),
 }  # fmt: skip
 
@@ -128,6 +130,7 @@ def read_glue(name, folder, encoding="utf-8"):
         path = find_file(folder, stem) or find_file(folder.parent, stem)
         if path is not None:
             test[set_name] = _read(layout, path, encoding, "test", notes)
+            notes += not_scored_note([example.target for example in test[set_name]], layout.metrics, path)
     return ClassificationTask(
         problem="one_class" if layout.labels else "regression",
         label_names=tuple(layout.labels.values()) or (layout.label,),
@@ -165,7 +168,7 @@ def _read(layout, path, encoding, split, notes):
         if not layout.skips_broken and not all(text.strip() for text in texts):
             raise ValueError(f"A text must have at least one word. Received: {texts} in {line.where}.")
         target = None if layout.label not in line.cells else _target(layout, line)
-        number = line.cells.get("index", line.cells.get("id", str(position)))
+        number = line.cells.get(layout.number, str(position))
         examples.append(Example(texts, target, number, line.where))
     if num_broken:
         notes.append(f"{path}: {num_broken:,} rows with a cell too few were left out")

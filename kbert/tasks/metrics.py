@@ -64,9 +64,30 @@ def check_targets(targets, names, where):
     """
     if not len(targets):
         raise ValueError(f"A file to be scored must have rows. Received: none in {where}.")
-    undefined = [name for name in names if name in _NEED_TWO_VALUES]
-    if undefined and len({float(target) for target in targets}) < 2:
+    if undefined := undefined_metrics(targets, names):
         raise ValueError(
             f"There must be two different answers for {' and '.join(undefined)}. "
             f"Received: {len(targets)} rows, all with the same, in {where}."
         )
+
+
+def not_scored_note(targets, names, where):
+    """Return a list of the note that the known answers of a test set are not scored; empty where they are.
+
+    Args:
+        targets, names, where: as in `check_targets`; a target is None where it is not known.
+    """
+    if None in targets or not undefined_metrics(targets, names):
+        return []
+    return [f"{where} is not scored: all of its answers are the same"]
+
+
+def undefined_metrics(targets, names):
+    """Return those of some metrics that have no value for a set, as all of its targets are alike.
+
+    Args:
+        targets: list of the targets of a set, numbers or tuples of them.
+        names: tuple of names in `METRICS`.
+    """
+    undefined = [name for name in names if name in _NEED_TWO_VALUES]
+    return undefined if undefined and len({np.asarray(target, float).tobytes() for target in targets}) < 2 else []

@@ -13,7 +13,7 @@ from kbert.tasks.tables import find_file
 from kbert.tasks.tagged_files import join_documents, read_tagged
 from kbert.tasks.tags import is_span_tag, label_names, spans_of_tags, split_tag, tags_of_spans
 from kbert.tasks.units import find_units
-from kbert.tasks.windows import DEFAULT_STRIDE, cut_windows, join_windows, split_text
+from kbert.tasks.windows import cut_windows, join_windows, split_text
 
 SUFFIXES = ("", ".txt", ".tsv", ".conll", ".conllu", ".bio")
 # Task -> its files without suffix: train, dev, test.
@@ -34,7 +34,7 @@ class TaggingTask:
             of speech, which are scored by accuracy.
         train: list of `Sentence`, with tags in `scheme`.
         dev, test: dict of set name to such a list.
-        stride: int, tokens between the starts of two windows of a long sentence or document.
+        stride: int or None, tokens between the starts of two windows of a long sentence or document.
         notes: tuple of str.
     """
 
@@ -43,11 +43,16 @@ class TaggingTask:
     train: list
     dev: dict
     test: dict
-    stride: int = DEFAULT_STRIDE
+    stride: int | None = None
     notes: tuple = ()
 
     head = "tagger"
     recipe = Recipe(batch_size=32, learning_rate=5e-5, epochs=3, max_sequence_length=128)
+
+    @property
+    def tags_pieces(self):
+        """Whether each piece of a word learns a tag of its own: the words of the files are single characters."""
+        return all(len(word) == 1 for sentence in self.train for word in sentence.words)
 
     def rows(self, tokenizer, sentences, max_sequence_length):
         """Return a `Row` a window, with `extra` the window.
@@ -98,8 +103,8 @@ class TaggingTask:
         return [found.get(word, self.label_names[0]) for word in range(num_words)]
 
     def has_answers(self, sentences):
-        """Tell whether the tags are known: a file holds them."""
-        return True
+        """Tell whether the tags are known: a file holds them, unless all of them are O."""
+        return any(tag != "O" for sentence in sentences for tag in sentence.tags)
 
     def score(self, sentences, answers):
         """Return precision, recall and F1 of whole spans over all kinds, and the mean F1 of the kinds, in percent.
@@ -151,9 +156,7 @@ def _split(values, lengths):
     return [list(values[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
 
 
-def open_tagging(
-    name, folder, scheme="IOB2", document_context=False, stride=DEFAULT_STRIDE, encoding="utf-8", column="upos"
-):
+def open_tagging(name, folder, scheme="IOB2", document_context=False, stride=None, encoding="utf-8", column="upos"):
     """Read a task.
 
     Args:
@@ -161,7 +164,7 @@ def open_tagging(
         folder: holds its files, compressed or not. The file of the test set may be missing.
         scheme: "IOB1", "IOB2" or "BIOES": the tags the model is to learn. The files may have any.
         document_context: bool. True: read each sentence with those round it; the files need -DOCSTART- lines.
-        stride: int, tokens between the starts of two windows.
+        stride: int or None, tokens between the starts of two windows.
         encoding: str, of the files.
         column: of CoNLL-U; see `read_tagged`.
 
@@ -184,6 +187,8 @@ def open_tagging(
         raise ValueError(f"A file to be scored must have spans. Received: none from {sets['dev'][0].where} on.")
     # One is enough: with any other tag beside it the file is damaged, not a file of parts of speech.
     has_spans = any(tag != "O" and is_span_tag(tag) for sentence in sets["train"] for tag in sentence.tags)
+    if not has_spans:
+        _refuse_spans_without_kinds(sets["train"])
     names = _check_tags(sets, has_spans, scheme)
     if has_spans:
         sets = {split: [_in_scheme(sentence, scheme) for sentence in sentences] for split, sentences in sets.items()}
@@ -205,6 +210,17 @@ def _read(path, encoding, column, document_context):
     if len(documents) == 1:
         raise ValueError(f"--document_context needs a file with -DOCSTART- lines. Received: {path} without.")
     return documents
+
+
+def _refuse_spans_without_kinds(sentences):
+    """Raise ValueError for tags such as B, I, O or PER_B, which would pass for parts of speech and be scored so."""
+    tags = {tag: sentence.where for sentence in sentences for tag in sentence.tags}
+    if "O" in tags:
+        other = next(tag for tag in tags if tag != "O")
+        raise ValueError(
+            "A file with the tag O must have spans with a kind, such as B-PER and I-PER. "
+            f"Received: {other} beside O in the sentence from {tags[other]} on. Write B as B-NAME, PER_B as B-PER."
+        )
 
 
 def _check_tags(sets, has_spans, scheme):

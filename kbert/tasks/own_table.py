@@ -4,7 +4,7 @@ import pathlib
 
 from kbert.tasks.classification import ClassificationTask, Example
 from kbert.tasks.glue import read_number
-from kbert.tasks.metrics import check_targets
+from kbert.tasks.metrics import check_targets, not_scored_note
 from kbert.tasks.tables import find_file, read_table
 
 METRICS = {
@@ -53,6 +53,7 @@ def read_own_table(folder, texts=("text",), label="label", problem="one_class", 
         for stem, lines in sets.items()
     }
     _check_sets(examples, paths, problem)
+    test_targets = [example.target for example in examples.get("test", ())]
     return ClassificationTask(
         problem=problem,
         label_names=labels or (label,),
@@ -62,14 +63,19 @@ def read_own_table(folder, texts=("text",), label="label", problem="one_class", 
         dev={"dev": examples["dev"]},
         test={"test": examples["test"]} if "test" in examples else {},
         answer_files={},
+        notes=tuple(not_scored_note(test_targets, METRICS[problem], paths["test"])),
     )
 
 
 def _check_sets(examples, paths, problem):
     if not examples["train"]:
         raise ValueError(f"A training file must have rows. Received: none in {paths['train']}.")
-    metrics = METRICS[problem] if problem == "regression" else ()
-    check_targets([example.target for example in examples["dev"]], metrics, paths["dev"])
+    targets = [example.target for example in examples["dev"]]
+    check_targets(targets, METRICS[problem], paths["dev"])
+    if problem == "several_labels" and not any(map(any, targets)):
+        raise ValueError(
+            f"A file to be scored must have labels. Received: {len(targets)} rows without in {paths['dev']}."
+        )
 
 
 def _labels(lines, label, problem):
@@ -92,7 +98,9 @@ def _names(line, label, problem):
         raise ValueError(f"A row must have the column {label!r}. Received: {tuple(line.cells)} in {line.where}.")
     value = line.cells[label]
     if problem == "several_labels":
-        names = value if isinstance(value, list) else str(value).split(",")
+        names = value if isinstance(value, list) else [] if value is None else str(value).split(",")
+        if isinstance(value, dict) or not all(isinstance(name, str | int | float) for name in names):
+            raise ValueError(f"Labels must be a list of names, or one text. Received: {value!r} in {line.where}.")
         return tuple(name for name in (str(name).strip() for name in names) if name)
     if isinstance(value, (list, dict)) or value is None or not str(value).strip():
         raise ValueError(f"A row must have one class. Received: {value!r} in {line.where}.")

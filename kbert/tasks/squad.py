@@ -10,7 +10,7 @@ from kbert.tasks.spans import best_spans
 from kbert.tasks.squad_files import read_squad
 from kbert.tasks.squad_score import best_threshold, score_answers
 from kbert.tasks.tables import find_file
-from kbert.tasks.windows import DEFAULT_STRIDE, cut_windows, find_tokens, split_text
+from kbert.tasks.windows import cut_windows, find_tokens, split_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,14 +64,14 @@ class SquadTask:
         layout: `Layout`.
         train: list of `Question`.
         dev: dict of set name to list of `Question`.
-        stride: int, tokens between the starts of two windows.
+        stride: int or None, tokens between the starts of two windows.
         notes: tuple of str.
     """
 
     layout: Layout
     train: list
     dev: dict
-    stride: int = DEFAULT_STRIDE
+    stride: int | None = None
     notes: tuple = ()
 
     head = "span"
@@ -168,13 +168,14 @@ def _write(path, values):
     return path
 
 
-def open_squad(name, folder, stride=DEFAULT_STRIDE):
+def open_squad(name, folder, stride=None, encoding="utf-8"):
     """Read a task.
 
     Args:
         name: str, one of `LAYOUTS`.
         folder: holds its files, compressed or not.
-        stride: int, tokens between the starts of two windows.
+        stride: int or None, tokens between the starts of two windows.
+        encoding: str, of the files.
 
     Returns:
         `SquadTask`.
@@ -190,5 +191,5 @@ def open_squad(name, folder, stride=DEFAULT_STRIDE):
         path = find_file(folder, stem, (".json",))
         if path is None:
             raise FileNotFoundError(f"There must be a {stem}.json. Received: --data {folder} without one.")
-        sets[split] = read_squad(path, layout.may_be_absent)
+        sets[split] = read_squad(path, layout.may_be_absent, encoding)
     return SquadTask(layout, sets["train"], {"dev": sets["dev"]}, stride)

@@ -23,12 +23,13 @@ class Question:
     answers: tuple
 
 
-def read_squad(path, may_be_absent):
+def read_squad(path, may_be_absent, encoding="utf-8"):
     """Read every question of a file.
 
     Args:
         path: pathlib.Path of a JSON file, compressed or not.
         may_be_absent: bool. True: a question may have no answer, as in SQuAD 2.0.
+        encoding: str, of the file.
 
     Returns:
         list of `Question`.
@@ -38,7 +39,7 @@ def read_squad(path, may_be_absent):
             not stand where `answer_start` says, or is missing though every question must have one.
     """
     try:
-        articles = json.loads("".join(line for _, line in read_lines(path)))["data"]
+        articles = json.loads("".join(line for _, line in read_lines(path, encoding)))["data"]
         raw = [
             (paragraph["context"], entry, f"question {entry['id']} of {path}")
             for article in articles

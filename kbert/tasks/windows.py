@@ -45,7 +45,12 @@ def split_text(tokenizer, text):
     return np.array(packed.token_ids[1:-1], "int32"), offsets
 
 
-def cut_windows(tokenizer, question, text, max_sequence_length, stride=DEFAULT_STRIDE):
+def default_stride(room):
+    """Return `DEFAULT_STRIDE`, or half of the tokens of text that fit in a row if that is less: neighbours overlap."""
+    return min(DEFAULT_STRIDE, max(1, room // 2))
+
+
+def cut_windows(tokenizer, question, text, max_sequence_length, stride=None):
     """Cut a text into windows, each behind the question if there is one.
 
     Args:
@@ -54,7 +59,7 @@ def cut_windows(tokenizer, question, text, max_sequence_length, stride=DEFAULT_S
         text: str.
         max_sequence_length: int >= 5, tokens of a row.
         stride: int >= 1, tokens between the starts of two windows; less where fewer fit in a row, so that none is
-            skipped.
+            skipped. None for `default_stride`.
 
     Returns:
         list of `Window`; one for a text that fits.
@@ -64,7 +69,7 @@ def cut_windows(tokenizer, question, text, max_sequence_length, stride=DEFAULT_S
 
     Source: google-research/bert `run_squad.convert_examples_to_features`.
     """
-    if stride < 1 or max_sequence_length < 5:
+    if (stride is not None and stride < 1) or max_sequence_length < 5:
         raise ValueError(
             "`stride` must be at least 1, `max_sequence_length` at least 5. "
             f"Received: stride={stride}, max_sequence_length={max_sequence_length}."
@@ -77,7 +82,8 @@ def cut_windows(tokenizer, question, text, max_sequence_length, stride=DEFAULT_S
     place = len(head)
     token_ids, offsets = split_text(tokenizer, text)
     room = max_sequence_length - place - 1
-    starts = list(range(0, max(1, len(token_ids) - room + min(stride, room)), min(stride, room)))
+    step = default_stride(room) if stride is None else min(stride, room)
+    starts = list(range(0, max(1, len(token_ids) - room + step), step))
     lengths = [min(room, len(token_ids) - start) for start in starts]
     best = _best_windows(len(token_ids), starts, lengths)
     windows = []
