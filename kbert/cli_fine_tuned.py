@@ -24,7 +24,7 @@ def add_fine_tuned(commands, add):
 
     command = add(commands, "tag", _tag, "find names and other tagged spans in texts")
     command.add_argument("text", nargs="+", help="a text")
-    command.add_argument("--strategy", default="first", help="first, average, max or pieces (default: first)")
+    command.add_argument("--strategy", help="first, average, max or pieces (default: as the model was trained)")
     _add_model(command)
 
     command = add(commands, "choose", _choose, "choose the ending that goes with a beginning")

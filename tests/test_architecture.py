@@ -117,7 +117,7 @@ def test_public_names_are_documented_and_the_backend_is_never_chosen(path):
     # What Keras and argparse call is documented by them.
     inherited = {
         "build", "call", "get_config", "from_config", "compute_output_shape", "compute_output_spec", "main",
-        "compile_from_config", "get_metrics_result",
+        "compile_from_config", "get_compile_config", "get_metrics_result",
     }  # fmt: skip
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):

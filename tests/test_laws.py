@@ -215,6 +215,37 @@ def test_save_and_load_keep_config_numbers_and_optimiser(rng, tmp_path):
             np.testing.assert_allclose(to_numpy(ours.value), to_numpy(theirs.value), atol=1e-6, err_msg=ours.path)
 
 
+@pytest.mark.parametrize("freeze", ["all", "embeddings and a block"])
+def test_save_and_load_keep_what_is_frozen(rng, tmp_path, freeze):
+    model = make_model(rng, CONFIG)
+    if freeze == "all":
+        model.backbone.trainable = False
+    else:
+        model.backbone.embeddings.trainable = model.backbone.blocks[0].trainable = False
+    model.compile(BertAdamW(1e-2))
+    inputs, targets, weights = make_batch(rng)
+    model.train_on_batch(inputs, targets, weights)
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    names = {variable.path for variable in model.trainable_variables}
+    assert {variable.path for variable in again.trainable_variables} == names
+    assert names and not any("embeddings/" in name for name in names)
+    assert int(again.optimizer.iterations) == 1 and len(again.optimizer.variables) == len(model.optimizer.variables)
+    backbone = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(model.backbone))
+    assert len(backbone.trainable_variables) == len(model.backbone.trainable_variables)
+
+
+@pytest.mark.parametrize(("asked", "kept"), [(None, None), (True, True), (False, False)])
+def test_jit_compile_is_chosen_anew_where_a_model_is_loaded(rng, asked, kept):
+    model = make_model(rng, CONFIG)
+    model.compile(jit_compile=asked)
+    config = model.get_compile_config()
+    assert config["jit_compile"] is kept
+    again = make_model(rng, CONFIG)
+    again.compile_from_config(config)
+    assert again.jit_compile is (keras.backend.backend() == "jax" if asked is None else asked)
+
+
 # XLA for one precision that scales the loss and one that does not: it compiles the same graph as without.
 @pytest.mark.parametrize(
     ("precision", "jit_compile"), [("float32", True), ("mixed_bfloat16", False), ("mixed_float16", True)]

@@ -22,22 +22,24 @@ def outputs(model, token_ids):
     return {name: keras.ops.convert_to_numpy(value) for name, value in model(inputs).items()}
 
 
-def random_model():
+def random_model(**settings):
     config = BertConfig(
         vocabulary_size=len(VOCABULARY), num_layers=2, num_heads=3, hidden_dim=12, intermediate_dim=20,
         max_sequence_length=9,
     )  # fmt: skip
-    model = BertPretrainer(BertBackbone(config))
+    model = BertPretrainer(BertBackbone(config), **settings)
     draw = np.random.default_rng(1)
     for weight in model.weights:
         weight.assign(draw.normal(size=weight.shape).astype("float32"))
     return model
 
 
-def test_a_resized_model_gives_its_other_answers_as_before(tokenizer):
-    model = random_model()
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_resized_model_gives_its_other_answers_as_before(tokenizer, tied):
+    model = random_model(tied_decoder=tied)
     longer = extend_tokenizer(tokenizer, ["stent", "valve", "cardio", "stents"])
     resized = resize_vocabulary(model, tokenizer, longer)
+    assert resized.tied_decoder is tied
     token_ids = np.array([[3, 7, 5, 9, 10, 4], [3, 14, 5, 15, 8, 4]])
     before, after = outputs(model, token_ids), outputs(resized, token_ids)
     np.testing.assert_allclose(after["nsp"], before["nsp"], rtol=1e-6)

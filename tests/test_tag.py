@@ -23,10 +23,10 @@ TEXTS = [
 ] * 3
 
 
-def make_tagger(names=NAMES):
+def make_tagger(names=NAMES, **settings):
     # By NumPy, so that it is the same on every backend; large words and head, so that the tags differ.
     rng = np.random.default_rng(3)
-    tagger = randomise(BertTagger(BertBackbone(CONFIG.replace(num_layers=2)), len(names), names), rng, 0.2)
+    tagger = randomise(BertTagger(BertBackbone(CONFIG.replace(num_layers=2)), len(names), names, **settings), rng, 0.2)
     for variable, size in (
         (tagger.backbone.embeddings.token_embedding.embeddings, 2.0),
         (tagger.classifier_head.dense.kernel, 1.0),
@@ -64,6 +64,17 @@ def test_spans_are_those_of_transformers(folder, strategy, theirs):
             [span.probability for span in spans], [float(entry["score"]) for entry in wanted], atol=1e-5
         )
         assert all(span.text == text[span.start : span.end] for span in spans)
+
+
+def test_a_model_of_single_characters_answers_by_pieces_wherever_it_is_opened(folder, tmp_path):
+    save_checkpoint(make_tagger(tags_pieces=True), make_tokenizer(), tmp_path / "folder")
+    make_tagger(tags_pieces=True).save(tmp_path / "model.keras")
+    pieces, first = Tag(folder)(TEXTS, "pieces"), Tag(folder)(TEXTS, "first")
+    assert pieces != first
+    assert Tag(folder)(TEXTS) == first
+    assert Tag(str(tmp_path / "folder"))(TEXTS) == pieces
+    assert Tag(keras.saving.load_model(tmp_path / "model.keras"), make_tokenizer())(TEXTS) == pieces
+    assert transformers.AutoConfig.from_pretrained(tmp_path / "folder").tags_pieces is True
 
 
 def test_a_long_text_is_tagged_by_the_window_with_most_context(folder):

@@ -6,7 +6,7 @@ from kbert.inference.fine_tuned import ask_rows, open_fine_tuned
 from kbert.models import BertSpanFinder
 from kbert.tasks.batches import Row, group_by_example
 from kbert.tasks.spans import MAX_ANSWER_LENGTH, NUM_BEST, best_spans
-from kbert.tasks.windows import DEFAULT_STRIDE, cut_windows
+from kbert.tasks.windows import cut_windows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,14 +37,14 @@ class Answer:
             `segment_ids`, `padding_mask` int32 `[B, T]` and returns a dict with `start` and `end`, logits `[B, T]`.
         tokenizer: `WordPieceTokenizer`, with a model or callable only.
         max_sequence_length: int, tokens of a window; None for the model's own. A callable needs it.
-        stride: int >= 1, tokens between the starts of two windows.
+        stride: int >= 1, tokens between the starts of two windows; None for 128, or half a row if that is less.
 
     Raises:
         FileNotFoundError: no such folder.
         ValueError: the model is no `BertSpanFinder`.
     """
 
-    def __init__(self, source, tokenizer=None, max_sequence_length=None, stride=DEFAULT_STRIDE):
+    def __init__(self, source, tokenizer=None, max_sequence_length=None, stride=None):
         self.source = open_fine_tuned(source, BertSpanFinder, tokenizer, max_sequence_length)
         self.stride = stride
 

@@ -9,9 +9,9 @@ from kbert.inference.rows import softmax
 from kbert.models import BertTagger
 from kbert.tasks.batches import Row, group_by_example
 from kbert.tasks.tags import is_span_tag, spans_of_tags
-from kbert.tasks.windows import DEFAULT_STRIDE, cut_windows, join_windows
+from kbert.tasks.windows import cut_windows, join_windows
 
-STRATEGIES = ("first", "average", "max", "pieces")
+STRATEGIES = FIRST, AVERAGE, MAX, PIECES = "first", "average", "max", "pieces"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Tag:
             `padding_mask` int32 `[B, T]` and returns a dict with `logits` `[B, T, C]`.
         tokenizer: `WordPieceTokenizer`, with a model or callable only.
         max_sequence_length: int, tokens of a window; None for the model's own. A callable needs it.
-        stride: int >= 1, tokens between the starts of two windows.
+        stride: int >= 1, tokens between the starts of two windows; None for 128, or half a row if that is less.
         label_names: tuple of C str, with a callable only.
 
     Raises:
@@ -50,7 +50,7 @@ class Tag:
         ValueError: the model is no `BertTagger`, or a callable came without `label_names`.
     """
 
-    def __init__(self, source, tokenizer=None, max_sequence_length=None, stride=DEFAULT_STRIDE, label_names=None):
+    def __init__(self, source, tokenizer=None, max_sequence_length=None, stride=None, label_names=None):
         self.source = open_fine_tuned(source, BertTagger, tokenizer, max_sequence_length)
         self.stride = stride
         self.label_names = tuple(label_names or getattr(self.source.model, "label_names", ()))
@@ -58,14 +58,15 @@ class Tag:
             raise ValueError("A callable must come with its `label_names`. Received: label_names=None.")
         self.has_spans = all(is_span_tag(name) for name in self.label_names)
 
-    def __call__(self, text, strategy="first"):
+    def __call__(self, text, strategy=None):
         """Return the tagged spans of a text, in reading order.
 
         Args:
             text: str, or a list of str (answered in batches).
-            strategy: how the pieces of a word, such as play ##ing, get one tag. "first": that of the first piece, on
-                which the model was trained; "average": that of the mean probabilities; "max": that of the surest
-                piece; "pieces": each its own, for models of single characters such as KLUE-NER's.
+            strategy: how the pieces of a word, such as play ##ing, get one tag. "first": that of the first piece;
+                "average": that of the mean probabilities; "max": that of the surest piece; "pieces": each its own.
+                None: as the model was trained, "pieces" if it learnt from text tagged character by character, such as
+                KLUE-NER (`BertTagger.tags_pieces`), else "first".
 
         Returns:
             list of `TaggedSpan`; for a list of texts a list of such lists.
@@ -73,6 +74,8 @@ class Tag:
         Raises:
             ValueError: there is no such strategy.
         """
+        if strategy is None:
+            strategy = PIECES if getattr(self.source.model, "tags_pieces", False) else FIRST
         if strategy not in STRATEGIES:
             raise ValueError(f"`strategy` must be one of {STRATEGIES}. Received: strategy={strategy!r}.")
         texts = [text] if isinstance(text, str) else list(text)
@@ -107,7 +110,7 @@ class Tag:
         words = []
         for place, token_id in enumerate(token_ids):
             goes_on = self.source.tokenizer.id_to_token(int(token_id)).startswith("##")
-            if words and goes_on and strategy != "pieces":
+            if words and goes_on and strategy != PIECES:
                 words[-1].append(place)
             else:
                 words.append([place])
@@ -140,8 +143,8 @@ class Tag:
 
 def _merge(probabilities, strategy):
     """Return the probabilities of a word from those of its pieces, `[n, C]`."""
-    if strategy == "average":
+    if strategy == AVERAGE:
         return probabilities.mean(0)
-    if strategy == "max":
+    if strategy == MAX:
         return probabilities[np.argmax(probabilities.max(-1))]
     return probabilities[0]

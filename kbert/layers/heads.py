@@ -90,7 +90,8 @@ class MaskedLMHead(keras.layers.Layer):
     def build(self, sequence_output_shape, mask_positions_shape=None):
         self.dense.build(sequence_output_shape)
         self.norm.build(sequence_output_shape)
-        self.bias = self.add_weight(shape=(self.token_embedding.input_dim,), initializer="zeros", name="bias")
+        size = (self.token_embedding.input_dim,)
+        self.bias = self.add_weight(shape=size, initializer="zeros", name="bias", autocast=False)
         self.built = True
 
     def call(self, sequence_output, mask_positions, training=None):

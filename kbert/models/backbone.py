@@ -4,6 +4,7 @@ import keras
 
 from kbert.config import BertConfig
 from kbert.layers import BertEmbeddings, EncoderBlock, LastToken, Pooler
+from kbert.models.frozen import freeze_layers, frozen_layers
 
 
 def token_inputs():
@@ -113,7 +114,7 @@ class BertBackbone(keras.Model):
         return {
             "config": self.config.to_dict(),
             "name": self.name,
-            "trainable": self.trainable,
+            "frozen": frozen_layers(self),
             "dtype": keras.dtype_policies.serialize(self.dtype_policy),
         }
 
@@ -121,7 +122,8 @@ class BertBackbone(keras.Model):
     def from_config(cls, config, custom_objects=None):
         config = dict(config)
         dtype = keras.dtype_policies.deserialize(config.pop("dtype"))
-        return cls(BertConfig.from_dict(config.pop("config")), dtype=dtype, **config)
+        frozen = config.pop("frozen", ())
+        return freeze_layers(cls(BertConfig.from_dict(config.pop("config")), dtype=dtype, **config), frozen)
 
 
 class _BackboneWithIntermediates(keras.Model):

@@ -90,7 +90,7 @@ class FeatureTagger(TaskTraining, keras.Model):
             lstm = keras.layers.LSTM(units, return_sequences=True)
             states = keras.layers.Bidirectional(lstm, name=f"bilstm_{number}")(states, mask=is_token)
         states = keras.layers.Dropout(dropout)(states)
-        logits = keras.layers.Dense(num_classes, name="classifier")(states)
+        logits = keras.layers.Dense(num_classes, dtype="float32", name="classifier")(states)
         super().__init__(inputs=inputs, outputs={"logits": logits}, **({"name": "feature_tagger"} | kwargs))
         self.label_names = label_names
         self._settings = {

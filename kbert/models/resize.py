@@ -37,14 +37,14 @@ def resize_vocabulary(model, tokenizer, new_tokenizer, bias_drop=BIAS_DROP):
             f"Received: {tokenizer.vocabulary_size} tokens, vocabulary_size={config.vocabulary_size}."
         )
     resized = BertPretrainer(
-        BertBackbone(config.replace(vocabulary_size=new_tokenizer.vocabulary_size), dtype=model.backbone.dtype_policy)
+        BertBackbone(config.replace(vocabulary_size=new_tokenizer.vocabulary_size), dtype=model.backbone.dtype_policy),
+        tied_decoder=model.tied_decoder,
     )
     pieces = [_pieces(token, tokenizer) for token in new_tokenizer.vocabulary]
     is_new = np.array([tokenizer.token_to_id(token) is None for token in new_tokenizer.vocabulary])
-    table = ops.convert_to_numpy(_table(model))
     bias = ops.convert_to_numpy(model.mlm_head.bias)
     values = {
-        id(_table(resized)): np.stack([table[ids].mean(0) for ids in pieces]),
+        **{id(new): _mean_rows(old, pieces) for old, new in zip(_tables(model), _tables(resized), strict=True)},
         id(resized.mlm_head.bias): np.array([bias[ids].mean() for ids in pieces], bias.dtype) - bias_drop * is_new,
     }
     for old, new in zip(model.weights, resized.weights, strict=True):
@@ -52,8 +52,14 @@ def resize_vocabulary(model, tokenizer, new_tokenizer, bias_drop=BIAS_DROP):
     return resized
 
 
-def _table(model):
-    return model.backbone.embeddings.token_embedding.embeddings
+def _tables(model):
+    """Return the table of the embeddings and that of the decoder, which may be one."""
+    return [layer.embeddings for layer in (model.backbone.embeddings.token_embedding, model.mlm_head.token_embedding)]
+
+
+def _mean_rows(table, pieces):
+    rows = ops.convert_to_numpy(table)
+    return np.stack([rows[ids].mean(0) for ids in pieces])
 
 
 def _pieces(token, tokenizer):

@@ -2,6 +2,8 @@
 
 import keras
 
+from kbert.models.frozen import freeze_layers, frozen_layers
+
 
 class TaskTraining:
     """Give a model a default loss, and keep compile settings through save and load.
@@ -29,6 +31,7 @@ class TaskTraining:
             **kwargs: to `keras.Model.compile`.
         """
         task_loss, task_metrics = self.task_losses()
+        self._chooses_jit_compile = jit_compile is None
         super().compile(
             optimizer=optimizer,
             loss=task_loss if loss is None else loss,
@@ -36,6 +39,11 @@ class TaskTraining:
             jit_compile=_faster_jit_compile() if jit_compile is None else jit_compile,
             **kwargs,
         )
+
+    def get_compile_config(self):
+        config = super().get_compile_config()
+        # None stays None: the model may be loaded on another backend, where the choice is another.
+        return config | {"jit_compile": None} if config and self._chooses_jit_compile else config
 
     def compile_from_config(self, config):
         self.compile(**keras.saving.deserialize_keras_object(config))
@@ -45,13 +53,14 @@ class TaskTraining:
     def from_config(cls, config, custom_objects=None):
         config = dict(config)
         backbone = keras.saving.deserialize_keras_object(config.pop("backbone"), custom_objects=custom_objects)
-        return cls(backbone, **config)
+        frozen = config.pop("frozen", ())
+        return freeze_layers(cls(backbone, **config), frozen)
 
     def get_config(self):
         return {
             "backbone": keras.saving.serialize_keras_object(self.backbone),
             "name": self.name,
-            "trainable": self.trainable,
+            "frozen": frozen_layers(self),
         }
 
 

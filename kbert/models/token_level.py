@@ -8,6 +8,9 @@ from kbert.models.class_accuracy import ClassAccuracy
 from kbert.models.cross_entropy import ClassLoss
 from kbert.models.task_training import TaskTraining, checked_label_names
 
+# What exp makes 0 of, beside any logit.
+PADDING_LOGIT = -10_000.0
+
 
 @keras.saving.register_keras_serializable(package="kbert")
 class BertTagger(TaskTraining, keras.Model):
@@ -18,6 +21,9 @@ class BertTagger(TaskTraining, keras.Model):
         num_classes: int, C.
         label_names: list of C str, or None for LABEL_0, LABEL_1, ...
         dropout: float in [0, 1) on the token vectors, or None for the backbone's.
+        tags_pieces: bool. True: every piece of a word has a tag of its own, as a model learns from text that is tagged
+            character by character; False: a word has that of its first piece. Training and logits are the same; it is
+            what `kbert.inference.Tag` goes by.
 
     Call arguments (one dict):
         token_ids, segment_ids, padding_mask: int32 `[B, T]`, as in `BertBackbone`.
@@ -32,7 +38,7 @@ class BertTagger(TaskTraining, keras.Model):
     Source: paper section 5.3; transformers `BertForTokenClassification`.
     """
 
-    def __init__(self, backbone, num_classes, label_names=None, dropout=None, **kwargs):
+    def __init__(self, backbone, num_classes, label_names=None, dropout=None, tags_pieces=False, **kwargs):
         label_names = checked_label_names(label_names, num_classes)
         config = backbone.config
         dropout = config.dropout if dropout is None else dropout
@@ -45,6 +51,7 @@ class BertTagger(TaskTraining, keras.Model):
         self.backbone = backbone
         self.classifier_head = head
         self.label_names = label_names
+        self.tags_pieces = tags_pieces
         self.dtype_policy = backbone.dtype_policy
 
     def task_losses(self):
@@ -56,6 +63,7 @@ class BertTagger(TaskTraining, keras.Model):
             "num_classes": len(self.label_names),
             "label_names": list(self.label_names),
             "dropout": self.classifier_head.dropout_rate,
+            "tags_pieces": self.tags_pieces,
         }
 
 
@@ -70,8 +78,9 @@ class BertSpanFinder(TaskTraining, keras.Model):
         token_ids, segment_ids, padding_mask: int32 `[B, T]`: [CLS] question [SEP] text [SEP].
 
     Returns:
-        dict of `start` and `end`, float32 logits `[B, T]` over the positions. Padding has logits too: mask them before
-        a softmax if the rows differ in length. In `fit`, targets are int `[B]` positions, 0 ([CLS]) for no answer.
+        dict of `start` and `end`, float32 logits `[B, T]` over the positions. Those of padding are `PADDING_LOGIT`, so
+        that neither a softmax nor the loss depends on how long the longest row of a batch is. In `fit`, targets are int
+        `[B]` positions, 0 ([CLS]) for no answer.
 
     Source: paper section 4.2; google-research/bert `run_squad.create_model` (no dropout on the head).
     """
@@ -80,6 +89,8 @@ class BertSpanFinder(TaskTraining, keras.Model):
         head = DenseHead(2, 0.0, backbone.config.initializer_stddev, dtype=backbone.dtype_policy, name="span")
         inputs = token_inputs()
         logits = head(backbone(inputs)["sequence_output"])  # [B, T, 2]
+        is_padding = 1.0 - keras.ops.cast(inputs["padding_mask"], "float32")
+        logits = logits + PADDING_LOGIT * is_padding[:, :, None]
         outputs = {"start": logits[:, :, 0], "end": logits[:, :, 1]}
         super().__init__(inputs=inputs, outputs=outputs, **({"name": "bert_span_finder"} | kwargs))
         self.backbone = backbone
