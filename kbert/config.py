@@ -41,14 +41,24 @@ _FIXED_IN_FILE = {
     "model_type": ("bert",),
     "position_embedding_type": ("absolute", None),
     "add_cross_attention": (False,),
+    "is_encoder_decoder": (False,),
+    "pruned_heads": ({}, None),
 }
-# Keys that say nothing about the encoder's sizes.
+# Keys that say nothing about the encoder's sizes: of kbert, of transformers of all years, and what it once wrote about
+# the generation of text.
 _IGNORED_IN_FILE = {
-    "_name_or_path", "architectures", "bos_token_id", "chunk_size_feed_forward", "classifier_dropout", "directionality",
-    "dtype", "eos_token_id", "finetuning_task", "gradient_checkpointing", "id2label", "kbert_version", "label2id",
-    "num_labels", "output_attentions", "output_hidden_states", "output_past", "pad_token_id", "pooler_fc_size",
-    "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type", "problem_type",
-    "return_dict", "tie_word_embeddings", "torch_dtype", "transformers_version", "use_cache",
+    "_name_or_path", "_num_labels", "architectures", "bad_words_ids", "begin_suppress_tokens", "bos_token_id",
+    "chunk_size_feed_forward", "classifier_dropout", "cross_attention_hidden_size", "decoder_start_token_id",
+    "directionality", "diversity_penalty", "do_sample", "dtype", "early_stopping", "encoder_no_repeat_ngram_size",
+    "eos_token_id", "exponential_decay_length_penalty", "finetuning_task", "forced_bos_token_id",
+    "forced_eos_token_id", "gradient_checkpointing", "id2label", "kbert_version", "label2id", "length_penalty",
+    "max_length", "min_length", "no_repeat_ngram_size", "num_beam_groups", "num_beams", "num_labels",
+    "num_return_sequences", "output_attentions", "output_hidden_states", "output_past", "output_scores",
+    "pad_token_id", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head",
+    "pooler_type", "prefix", "problem_type", "remove_invalid_values", "repetition_penalty", "return_dict",
+    "return_dict_in_generate", "sep_token_id", "suppress_tokens", "tags_pieces", "task_specific_params",
+    "temperature", "tf_legacy_loss", "tie_encoder_decoder", "tie_word_embeddings", "tokenizer_class", "top_k", "top_p",
+    "torch_dtype", "torchscript", "transformers_version", "typical_p", "use_bfloat16", "use_cache",
 }  # fmt: skip
 
 

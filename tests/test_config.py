@@ -127,9 +127,17 @@ def test_transformers_file_both_ways(tmp_path, hidden_act, activation):
         assert getattr(again, key) == getattr(theirs, key)
 
 
+def test_what_transformers_wrote_in_earlier_years_is_read(tmp_path):
+    """The keys of `bert-large-cased-finetuned-conll03-english` and of a file that transformers 3 wrote."""
+    old = {"_num_labels": 9, "finetuning_task": None, "pruned_heads": {}, "torchscript": False, "use_bfloat16": False}
+    old |= {"is_encoder_decoder": False, "num_beams": 1, "max_length": 20, "tokenizer_class": None, "top_k": 50}
+    assert BertConfig.from_json(write(tmp_path, GOOGLE | old)) == BertConfig.from_json(write(tmp_path, GOOGLE))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"pruned_heads": {"1": [0]}}, "`pruned_heads` must be {} for a BERT. Received: pruned_heads={'1'"),
         ({"is_decoder": "yes"}, "`is_causal` must be True or False. Received: is_causal='yes'"),
         ({"add_cross_attention": True}, "`add_cross_attention` must be False"),
         ({"position_embedding_type": "relative_key"}, "`position_embedding_type` must be 'absolute'"),

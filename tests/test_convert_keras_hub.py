@@ -91,6 +91,23 @@ def test_preset_folder_by_command_and_back(tmp_path, capsys):
     assert "must be new or empty" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("strip_accents", [None, False])
+def test_the_tokenizer_of_a_preset_splits_as_ours(strip_accents, tmp_path):
+    syllables = ["나", "##는", "학교", "##에", "cafe", "café", "東", "京"]
+    tokens = [*TOKENS, *(syllables if strip_accents is False else syllables[4:])]
+    model = BertPretrainer(BertBackbone(CONFIG.replace(vocabulary_size=len(tokens))))
+    tokenizer = WordPieceTokenizer(tokens, strip_accents=strip_accents)
+    save_keras_hub(model, tokenizer, tmp_path / "preset")
+    again = load(tmp_path / "preset").tokenizer
+    theirs = keras_hub.models.BertTokenizer.from_preset(str(tmp_path / "preset"))
+    for text in ("나는 학교에", "Café cafe", "東京"):
+        expected = tokenizer.encode(text)
+        assert again.encode(text) == expected
+        if strip_accents is False or not text.startswith("나"):
+            assert np.asarray(theirs(text)).tolist() == expected
+    assert tokenizer.token_to_id("[UNK]") not in tokenizer.encode("Café")
+
+
 @pytest.mark.parametrize(
     "file", ["config.json", "model.weights.h5", "tokenizer.json", "assets/tokenizer/vocabulary.txt"]
 )
@@ -114,6 +131,7 @@ def test_a_preset_name_is_looked_up_in_keras_hub(tmp_path):
     from kbert.convert.sources import _find
 
     assert "bert_tiny_en_uncased" in keras_hub.models.BertBackbone.presets
-    assert _find("bert_tiny_en_uncased") is None  # None: KerasHub's own loader is asked.
+    for name in keras_hub.models.BertBackbone.presets:
+        assert _find(name) is None  # None: KerasHub's own loader is asked.
     with pytest.raises(FileNotFoundError, match="'bert_no_such_preset'"):
         load("bert_no_such_preset")

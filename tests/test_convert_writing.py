@@ -12,6 +12,8 @@ from hugging_face_models import assert_same_weights, hugging_face_model, save_fo
 
 from kbert.cli import main
 from kbert.convert import load, save_checkpoint
+from kbert.models.resize import resize_vocabulary
+from kbert.text.extend import extend_tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +35,17 @@ def test_a_pooler_beside_masked_words_stays(folder, tmp_path):
     again = load(tmp_path / "ours")
     assert again.missing_parts == ("nsp",)
     assert_same_weights(again.model.backbone, checkpoint.model.backbone)
+
+
+def test_the_vocabulary_of_an_older_tokenizer_json_does_not_stay(folder):
+    transformers.BertTokenizerFast.from_pretrained(folder).save_pretrained(folder)
+    assert (folder / "tokenizer.json").is_file()
+    checkpoint = load(folder)
+    longer = extend_tokenizer(checkpoint.tokenizer, ["zebra"])
+    save_checkpoint(resize_vocabulary(checkpoint.model, checkpoint.tokenizer, longer), longer, folder)
+    theirs = transformers.AutoTokenizer.from_pretrained(folder)
+    assert theirs.tokenize("zebra") == ["zebra"]
+    assert theirs.encode("zebra", add_special_tokens=False) == load(folder).tokenizer.encode("zebra")
 
 
 @pytest.mark.parametrize("kept", [(), ("nsp",), ("mlm", "nsp")])

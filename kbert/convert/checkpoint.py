@@ -180,7 +180,7 @@ def _new_model(architecture, config, tensors, settings, is_untied, path, dtype):
                 f"classifier.bias with {num_classes} classes in {path}."
             )
     if architecture == "BertForTokenClassification":
-        return BertTagger(backbone, num_classes, label_names, dropout)
+        return BertTagger(backbone, num_classes, label_names, dropout, settings.get("tags_pieces", False))
     problem = {theirs: ours for ours, theirs in PROBLEM_TYPES.items()}.get(settings.get("problem_type"))
     problem = problem or ("regression" if num_classes == 1 else "one_class")  # transformers' rule.
     return BertClassifier(backbone, num_classes, problem, label_names, dropout)
@@ -196,6 +196,8 @@ def _settings(model, missing_parts):
     if hasattr(model, "label_names"):
         settings["id2label"] = {str(index): name for index, name in enumerate(model.label_names)}
         settings["label2id"] = {name: index for index, name in enumerate(model.label_names)}
+    if getattr(model, "tags_pieces", False):
+        settings["tags_pieces"] = True  # kbert's own; transformers keeps what it does not know.
     if hasattr(model, "problem"):
         settings["problem_type"] = PROBLEM_TYPES[model.problem]
     return settings

@@ -1,6 +1,7 @@
 """Google's TF1 checkpoints: bert_config.json, vocab.txt, bert_model.ckpt.*."""
 
 import pathlib
+import re
 
 from kbert.config import BertConfig
 from kbert.convert.checkpoint import Checkpoint, assemble
@@ -9,6 +10,7 @@ from kbert.convert.tokenizer_fit import read_fitting_tokenizer
 
 # What the optimizers of run_pretraining.py and run_classifier.py leave in a checkpoint.
 _OPTIMIZER_SLOTS = ("/adam_m", "/adam_v", "/lamb_m", "/lamb_v")
+_NEWEST = re.compile(r'^model_checkpoint_path:\s*"([^"]+)"', re.MULTILINE)
 
 
 def load_google(folder, dtype=None, **config_changes):
@@ -31,12 +33,23 @@ def load_google(folder, dtype=None, **config_changes):
 
 
 def _newest_prefix(folder):
-    indexes = sorted(folder.glob("*.ckpt*.index"), key=lambda path: (path.stat().st_mtime, path.name))
+    indexes = list(folder.glob("*.ckpt*.index"))
     if not indexes:
         raise FileNotFoundError(
             f"A folder of Google's must hold bert_model.ckpt.index and bert_model.ckpt.data-*. Received: {folder}."
         )
-    return indexes[-1].with_suffix("")
+    # TensorFlow's own note of the newest; else the highest number of steps. The times of copied files tell nothing.
+    noted = folder / "checkpoint"
+    if noted.is_file() and (line := _NEWEST.search(noted.read_text(encoding="utf-8", errors="replace"))):
+        prefix = folder / pathlib.PurePosixPath(line[1].replace("\\", "/")).name
+        if prefix.with_name(prefix.name + ".index") in indexes:
+            return prefix
+    return max(indexes, key=_steps_and_time).with_suffix("")
+
+
+def _steps_and_time(path):
+    steps = re.search(r"\.ckpt-(\d+)\.index$", path.name)
+    return int(steps[1]) if steps else -1, path.stat().st_mtime, path.name
 
 
 def _read_tensors(prefix):
@@ -45,7 +58,7 @@ def _read_tensors(prefix):
         import tensorflow as tf
     except ImportError as error:
         raise ImportError(
-            f"TensorFlow must be installed to read {prefix}. Install it with `pip install keras-kbert[tensorflow]`; "
+            f"TensorFlow must be installed to read {prefix}. Install it with `pip install 'keras-kbert[tensorflow]'`; "
             "`kbert convert` then writes a folder that needs none."
         ) from error
     name = None

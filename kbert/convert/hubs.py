@@ -22,7 +22,7 @@ def fetch(handle):
         library = importlib.import_module(package)
     except ImportError as error:
         raise ImportError(
-            f"{package} must be installed to fetch {handle}. Install it with `pip install keras-kbert[hub]`."
+            f"{package} must be installed to fetch {handle}. Install it with `pip install 'keras-kbert[hub]'`."
         ) from error
     try:
         return pathlib.Path(fetch_with(library, handle.removeprefix(scheme)))

@@ -11,6 +11,9 @@ from kbert.convert.checkpoint import Checkpoint, assemble, disassemble
 from kbert.convert.tokenizer_fit import check_tokenizer, read_fitting_tokenizer
 from kbert.convert.weight_files import read_weights
 
+# What transformers reads before vocab.txt. Of the vocabulary that was in the folder before, it would hide the new one.
+OLDER_TOKENIZER_FILES = ("tokenizer.json", "added_tokens.json")
+
 
 def load_hugging_face(folder, dtype=None, **config_changes):
     """Load a folder in Hugging Face's layout; see `kbert.load`."""
@@ -61,3 +64,5 @@ def save_checkpoint(model, tokenizer, folder, dtype="float32", missing_parts=(),
         (unfinished / "config.json").write_text(config_text, encoding="utf-8")
         for path in unfinished.iterdir():
             path.replace(folder / path.name)
+    for name in OLDER_TOKENIZER_FILES:
+        (folder / name).unlink(missing_ok=True)

@@ -11,6 +11,7 @@ from kbert.convert.checkpoint import Checkpoint
 from kbert.convert.tokenizer_fit import check_tokenizer
 from kbert.models import BertBackbone, BertPretrainer
 from kbert.text.tokenizer import WordPieceTokenizer
+from kbert.text.tokenizer_files import has_hangul_syllables
 
 _LAYER_NORM_EPSILON = 1e-12  # What KerasHub's has, always.
 _SHARED_FIELDS = (
@@ -22,7 +23,8 @@ _SHARED_FIELDS = (
 def load_keras_hub(preset, dtype=None, **config_changes):
     """Load a KerasHub preset: a name, a handle or a folder, through KerasHub's own loader; see `kbert.load`.
 
-    The tokenizer is kbert's over the preset's vocabulary, so that uncased presets strip accents, as BERT does.
+    The tokenizer is kbert's over the preset's vocabulary, so that uncased presets strip accents, as BERT does, whatever
+    theirs is told to. One with whole Hangul syllables does not: stripping takes them apart.
 
     Raises:
         ValueError: the preset is damaged, no BERT, or out of reach.
@@ -37,7 +39,13 @@ def load_keras_hub(preset, dtype=None, **config_changes):
             f"A KerasHub preset must be a whole BERT, on this disk or within reach. Received: {preset}: "
             f"{type(error).__name__}: {reason}. Check the network, or copy the folder again."
         ) from error
-    tokenizer = WordPieceTokenizer(their_tokenizer.get_vocabulary(), lowercase=their_tokenizer.lowercase)
+    vocabulary = their_tokenizer.get_vocabulary()
+    tokenizer = WordPieceTokenizer(
+        vocabulary,
+        lowercase=their_tokenizer.lowercase,
+        strip_accents=False if has_hangul_syllables(vocabulary) else None,
+        split_chinese=their_tokenizer.split_on_cjk,
+    )
     backbone = from_keras_hub(theirs, dtype=dtype, **config_changes)
     check_tokenizer(tokenizer, backbone.config.vocabulary_size, f"the vocabulary of {preset}")
     return Checkpoint(BertPretrainer(backbone), tokenizer, ("mlm", "nsp"), str(preset), _config_of(theirs))
@@ -107,7 +115,12 @@ def save_keras_hub(model, tokenizer, folder, missing_parts=()):
         raise ValueError(f"The folder of a KerasHub preset must be new or empty. Received: {folder}.")
     theirs = to_keras_hub(model.backbone)
     keras_hub = import_keras_hub()
-    their_tokenizer = keras_hub.models.BertTokenizer(tokenizer.vocabulary, lowercase=tokenizer.lowercase)
+    their_tokenizer = keras_hub.models.BertTokenizer(
+        tokenizer.vocabulary,
+        lowercase=tokenizer.lowercase,
+        strip_accents=tokenizer.lowercase if tokenizer.strip_accents is None else tokenizer.strip_accents,
+        split_on_cjk=tokenizer.split_chinese,
+    )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".writing-") as unfinished:
         unfinished = pathlib.Path(unfinished) / "preset"
@@ -122,7 +135,7 @@ def import_keras_hub():
         import keras_hub
     except ImportError as error:
         raise ImportError(
-            "keras-hub must be installed for KerasHub's models. Install it with `pip install keras-kbert[hub]`."
+            "keras-hub must be installed for KerasHub's models. Install it with `pip install 'keras-kbert[hub]'`."
         ) from error
     return keras_hub
 

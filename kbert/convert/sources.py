@@ -4,12 +4,14 @@ import dataclasses
 import importlib.util
 import json
 import pathlib
+import re
 
 from kbert.convert.google import load_google
 from kbert.convert.hubs import fetch, is_handle
 from kbert.convert.huggingface import load_hugging_face
 from kbert.convert.keras_hub import import_keras_hub, load_keras_hub
 
+_PRESET_NAME = re.compile(r"[a-z][a-z0-9.]*(_[a-z0-9.]+)+")
 PRESETS_PATH = pathlib.Path(__file__).parent.parent / "presets"
 
 
@@ -69,8 +71,8 @@ def _find(source):
     try:
         return find_checkpoint(source)
     except FileNotFoundError:
-        # KerasHub's presets start so; asking it costs seconds of imports.
-        may_be_theirs = source.startswith("bert_") and importlib.util.find_spec("keras_hub")
+        # Their names look so; asking KerasHub costs seconds of imports.
+        may_be_theirs = _PRESET_NAME.fullmatch(source) and importlib.util.find_spec("keras_hub")
         if may_be_theirs and source in import_keras_hub().models.BertBackbone.presets:
             return None
         raise

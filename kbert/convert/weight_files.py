@@ -67,7 +67,7 @@ def _read_pytorch(path):
         import torch
     except ImportError as error:
         raise ImportError(
-            f"PyTorch must be installed to read {path}. Install it with `pip install keras-kbert[torch]`, or convert "
+            f"PyTorch must be installed to read {path}. Install it with `pip install 'keras-kbert[torch]'`, or convert "
             "the file to model.safetensors where it is."
         ) from error
     try:
