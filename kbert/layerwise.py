@@ -6,6 +6,8 @@ import keras
 
 from kbert.optimization import BertAdamW
 
+_BLOCK = re.compile(r"(^|/)block_(\d+)/")
+
 
 @keras.saving.register_keras_serializable(package="kbert")
 class LayerwiseAdamW(BertAdamW):
@@ -21,7 +23,7 @@ class LayerwiseAdamW(BertAdamW):
         **kwargs: as in `BertAdamW`.
 
     Raises:
-        ValueError: `layer_decay` is out of its range.
+        ValueError: `layer_decay` is out of its range; in `build`, the model has another number of blocks.
 
     Source: Sun et al. 2019, "How to Fine-Tune BERT for Text Classification?", section 5.3.4.
     """
@@ -35,13 +37,22 @@ class LayerwiseAdamW(BertAdamW):
 
     def build(self, variables):
         if not self.built:
+            self._check_blocks(variables)
             self._scales = [self.layer_decay ** self._depth(variable.path) for variable in variables]
         super().build(variables)
+
+    def _check_blocks(self, variables):
+        numbers = [int(block[2]) for variable in variables if (block := _BLOCK.search(variable.path))]
+        if numbers and max(numbers) != self.num_layers - 1:
+            raise ValueError(
+                "`num_layers` must be that of the model that is trained. "
+                f"Received: num_layers={self.num_layers}, blocks up to number {max(numbers)}, counted from 0."
+            )
 
     def _depth(self, path):
         if re.search(r"(^|/)embeddings/", path):
             return self.num_layers
-        block = re.search(r"(^|/)block_(\d+)/", path)
+        block = _BLOCK.search(path)
         return 0 if block is None else self.num_layers - 1 - int(block[2])
 
     def _rates(self, variable, learning_rate):

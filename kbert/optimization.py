@@ -141,13 +141,15 @@ class BertAdamW(keras.optimizers.Optimizer):
 
     def _length_and_epsilon(self, length, dtype):
         """Return both as scalars that hold the bias correction."""
-        length = ops.cast(length, dtype)
         if not self.bias_correction:
-            return length, self.epsilon
-        # On the two numbers, not on m and v, which are arrays: m / c1 / (sqrt(v / c2) + epsilon).
-        count = ops.cast(self.iterations + 1, dtype)
-        root = ops.sqrt(1 - ops.power(ops.cast(self.beta_2, dtype), count))
-        return length * root / (1 - ops.power(ops.cast(self.beta_1, dtype), count)), self.epsilon * root
+            return ops.cast(length, dtype), self.epsilon
+        # On the two numbers, not on m and v, which are arrays: m / c1 / (sqrt(v / c2) + epsilon). In float32 at least:
+        # a beta of 0.999 is 1 in bfloat16.
+        precise = keras.backend.result_type(dtype, "float32")
+        count = ops.cast(self.iterations + 1, precise)
+        root = ops.sqrt(1 - ops.power(ops.cast(self.beta_2, precise), count))
+        length = ops.cast(length, precise) * root / (1 - ops.power(ops.cast(self.beta_1, precise), count))
+        return ops.cast(length, dtype), ops.cast(self.epsilon * root, dtype)
 
     def _clip_gradients(self, grads):
         if self.clipnorm or not self.global_clipnorm:

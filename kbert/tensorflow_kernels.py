@@ -23,11 +23,12 @@ def apply_adam(variable, m, v, gradient, scale, length, decay, epsilon, beta_1, 
     """
     dtype = variable.dtype
     gradient = tf.cast(tf.convert_to_tensor(gradient), dtype)
-    scalars = [tf.cast(scalar, dtype) for scalar in (scale, length, decay, epsilon, beta_1, beta_2)]
-    if variable.shape.num_elements() >= MIN_COMPILED_SIZE and not has_gpu():
-        _compiled_adam(variable.handle, m.handle, v.handle, gradient, *scalars)
+    rests = 1 - beta_1, 1 - beta_2  # Here, where they are exact: 0.999 is 1 in bfloat16.
+    scale, length, decay, epsilon, *rests = (tf.cast(x, dtype) for x in (scale, length, decay, epsilon, *rests))
+    # TensorFlow's own kernel takes 1 - beta_2 in the dtype of the variable, which half precision is too coarse for.
+    if dtype.size < 4 or (variable.shape.num_elements() >= MIN_COMPILED_SIZE and not has_gpu()):
+        _compiled_adam(variable.handle, m.handle, v.handle, gradient, scale, length, decay, epsilon, *rests)
         return
-    scale, length, decay, epsilon, beta_1, beta_2 = scalars
     variable.assign_sub(decay * variable)
     tf.raw_ops.ResourceApplyAdam(
         var=variable.handle,
@@ -37,8 +38,8 @@ def apply_adam(variable, m, v, gradient, scale, length, decay, epsilon, beta_1, 
         beta1_power=tf.zeros([], dtype),
         beta2_power=tf.zeros([], dtype),
         lr=length,
-        beta1=beta_1,
-        beta2=beta_2,
+        beta1=tf.cast(beta_1, dtype),
+        beta2=tf.cast(beta_2, dtype),
         epsilon=epsilon,
         grad=scale * gradient,
     )
@@ -46,11 +47,11 @@ def apply_adam(variable, m, v, gradient, scale, length, decay, epsilon, beta_1, 
 
 # Of handles, not variables: a function would not run again once the variables that it first saw are gone.
 @functools.partial(tf.function, jit_compile=True, autograph=False)
-def _compiled_adam(variable, m, v, gradient, scale, length, decay, epsilon, beta_1, beta_2):
+def _compiled_adam(variable, m, v, gradient, scale, length, decay, epsilon, rest_1, rest_2):
     w, old_m, old_v = (tf.raw_ops.ReadVariableOp(resource=handle, dtype=gradient.dtype) for handle in (variable, m, v))
     gradient = scale * gradient
-    new_m = old_m + (1 - beta_1) * (gradient - old_m)
-    new_v = old_v + (1 - beta_2) * (gradient * gradient - old_v)
+    new_m = old_m + rest_1 * (gradient - old_m)
+    new_v = old_v + rest_2 * (gradient * gradient - old_v)
     tf.raw_ops.AssignVariableOp(resource=m, value=new_m)
     tf.raw_ops.AssignVariableOp(resource=v, value=new_v)
     moved = w - decay * w - length * new_m / (tf.sqrt(new_v) + epsilon)

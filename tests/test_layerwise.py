@@ -44,3 +44,9 @@ def test_the_settings_travel_and_a_decay_out_of_range_is_refused():
     for value in (0.0, 1.1):
         with pytest.raises(ValueError, match=f"above 0 and at most 1. Received: layer_decay={value}"):
             LayerwiseAdamW(RATE, layer_decay=value)
+
+
+def test_a_model_of_another_depth_is_refused():
+    for num_layers in (1, 12):
+        with pytest.raises(ValueError, match=f"Received: num_layers={num_layers}, blocks up to number 1"):
+            LayerwiseAdamW(RATE, num_layers=num_layers).build(BertBackbone(CONFIG.replace(num_layers=2)).weights)

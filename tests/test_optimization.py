@@ -224,6 +224,21 @@ def test_large_and_small_variables_take_the_same_steps(rng):
     assert np.abs(pieces - rows).max() > 0.02
 
 
+@pytest.mark.parametrize("shape", [(4, 8), (300, 256)])
+def test_weights_in_half_precision_move_as_the_formula_says(rng, shape):
+    rows, gradient = rng.normal(size=(2, *shape)).astype("float32")
+    gradient = np.sign(gradient) * (1 + np.abs(gradient))
+    gradient[0] = 0.0  # As that of a token which no row holds.
+    variable = keras.Variable(rows, dtype="bfloat16", name="kernel")
+    start = to_numpy(keras.ops.cast(variable.value, "float32"))
+    optimizer = BertAdamW(0.125, weight_decay=0.0, global_clipnorm=None)
+    for _ in range(2):
+        optimizer.apply([keras.ops.cast(gradient, "bfloat16")], [variable])
+    moved = to_numpy(keras.ops.cast(variable.value, "float32")) - start
+    np.testing.assert_array_equal(moved[0], 0.0)
+    np.testing.assert_allclose(moved[1:], -0.25 * np.sign(gradient[1:]), atol=0.04)  # Adam's steps are all alike.
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_gradient_that_is_no_number_shows(bad):
     variable = keras.Variable(np.ones(3, "float32"), name="kernel")
