@@ -35,6 +35,7 @@ def read_run(folder):
 
     Raises:
         FileNotFoundError: the folder has no run.json.
+        ValueError: the run is of an older kbert, which did not write where it saves.
     """
     folder = pathlib.Path(folder)
     path, history = folder / "run.json", folder / "history.csv"
@@ -47,8 +48,12 @@ def read_run(folder):
     settings = run["settings"]
     lines = _read_lines(history)
     total = settings["steps"]
-    # The last line of a run, or of a phase, may average over fewer updates.
-    steps = [min((int(line["epoch"]) + 1) * settings["save_every"], total) for line in lines]
+    if "saves" not in run:
+        raise ValueError(
+            f"A run must say where it saved. Received: {path} of an older kbert, without. Go on with the run once."
+        )
+    saves = [run["saves"][int(line["epoch"])] for line in lines]
+    steps = [step for step, _ in saves]
     # Keras writes NA in the columns of held-out text where there is none.
     names = [name for name in (lines[0] if lines else ()) if name != "epoch" and lines[0][name] != "NA"]
     curves = {name: [float(line[name]) for line in lines] for name in names}
@@ -57,7 +62,7 @@ def read_run(folder):
     curves["learning_rate"] = [float(schedule(step)) for step in steps]
     examples = folder / "examples.json"
     rows = json.loads(examples.read_text(encoding="utf-8")) if examples.is_file() else []
-    return TrainingRun(steps[-1] if steps else 0, total, _speed(run, steps, history), steps, curves, rows)
+    return TrainingRun(steps[-1] if steps else 0, total, _speed(run, saves, history), steps, curves, rows)
 
 
 def _read_lines(path):
@@ -68,10 +73,10 @@ def _read_lines(path):
         return [line for line in csv.DictReader(file) if all(line.values())]
 
 
-def _speed(run, steps, history):
-    start, settings = run["starts"][-1], run["settings"]
-    if not steps or steps[-1] <= start["first_step"]:
+def _speed(run, saves, history):
+    start = run["starts"][-1]
+    if not saves or saves[-1][0] <= start["first_step"]:
         return None
+    rows_before = ({0: 0} | dict(run["saves"]))[start["first_step"]]
     seconds = history.stat().st_mtime - datetime.datetime.fromisoformat(start["time"]).timestamp()
-    rows = (steps[-1] - start["first_step"]) * settings["batch_size"] * settings["accumulate"]
-    return rows / seconds if seconds > 0 else None
+    return (saves[-1][1] - rows_before) / seconds if seconds > 0 else None

@@ -34,7 +34,7 @@ def _parser():
     command.add_argument("--output", required=True, help="the vocab.txt to write")
     command.add_argument("--size", type=int, default=16000, help="tokens at most (default: 16000)")
     command.add_argument("--cased", action="store_true", help="keep upper case and accents")
-    command.add_argument("--keep-accents", action="store_true", help="lower-case, but keep accents; needed for Korean")
+    command.add_argument("--keep-accents", action="store_true", help="lower-case, but keep accents; --language ko does")
     command.add_argument("--limit-alphabet", type=int, default=3000, help="characters kept at most (default: 3000)")
     command.add_argument("--min-frequency", type=int, default=2, help="a rarer piece is left out (default: 2)")
     command.add_argument("--reserved", type=int, default=0, help="[unused] slots for words of one's own (default: 0)")
@@ -82,7 +82,7 @@ def _add_corpus(command):
         "--language",
         choices=("en", "ko"),
         default="en",
-        help="of the text; ko keeps particles apart in a vocabulary (default: en)",
+        help="of the text; in ko whole syllables and particles are pieces of their own (default: en)",
     )
     command.add_argument("--text-key", default="text", help="field of a JSON line with the text (default: text)")
     command.add_argument("--encoding", default="utf-8", help="of the files, e.g. cp949 (default: utf-8)")
@@ -109,7 +109,7 @@ def _vocab(arguments):
         Texts(),
         arguments.size * SPARE if is_korean else arguments.size,
         lowercase=not arguments.cased,
-        strip_accents=False if arguments.keep_accents else None,
+        strip_accents=False if arguments.keep_accents or is_korean else None,
         min_frequency=arguments.min_frequency,
         limit_alphabet=arguments.limit_alphabet,
         reserved=arguments.reserved,
@@ -132,7 +132,12 @@ def _extend(arguments):
         )
     tokenizer = checkpoint.tokenizer
     texts = (document.text for document in _read(arguments))
-    words = find_domain_words(texts, tokenizer, arguments.max_words, arguments.min_frequency)
+    root_of = {}
+    if arguments.language == "ko":
+        from kbert.text.particles import without_particle
+
+        root_of = {"root_of": without_particle}
+    words = find_domain_words(texts, tokenizer, arguments.max_words, arguments.min_frequency, **root_of)
     longer = extend_tokenizer(tokenizer, words)
     save_checkpoint(resize_vocabulary(checkpoint.model, tokenizer, longer), longer, arguments.output)
     print(f"{arguments.output}: {len(words):,} words added, {longer.vocabulary_size:,} tokens")
@@ -146,9 +151,8 @@ def _corpus(arguments):
     tokenizer = None
     if arguments.vocabulary:
         is_folder = pathlib.Path(arguments.vocabulary).is_dir()
-        tokenizer = (WordPieceTokenizer.from_folder if is_folder else WordPieceTokenizer)(
-            arguments.vocabulary, special_tokens_in_text=False
-        )
+        open_one = WordPieceTokenizer.from_folder if is_folder else WordPieceTokenizer.from_vocabulary_file
+        tokenizer = open_one(arguments.vocabulary, special_tokens_in_text=False)
     documents = _read(arguments)
     sentences = (split_sentences(document.text, arguments.language) for document in documents)
     report = report_corpus(sentences, tokenizer)
@@ -176,7 +180,7 @@ def _demo(arguments):
     try:
         from demo.app import main as serve
     except ModuleNotFoundError as error:
-        raise ImportError(f"The page needs {error.name}. Install it with `pip install keras-kbert[demo]`.") from error
+        raise ImportError(f"The page needs {error.name}. Install it with `pip install 'keras-kbert[demo]'`.") from error
     given = {name: getattr(arguments, name) for name in ("model", "serving", "lang", "host", "port")}
     given["run"] = arguments.watched_run
     tasks = ["--task", *arguments.task] if arguments.task else []

@@ -8,6 +8,7 @@ import pytest
 from conftest import once
 
 from kbert.cli import main
+from kbert.text.vocabulary import SPECIAL_TOKENS
 
 pytestmark = once
 
@@ -47,6 +48,17 @@ def test_corpus_counts(corpus, tmp_path, capsys):
     lines = {line.rsplit(None, 1)[0].strip(): line.rsplit(None, 1)[1] for line in capsys.readouterr().out.splitlines()}
     assert (lines["documents"], lines["duplicates dropped"]) == ("3", "9")
     assert lines["sentences"] == str(3 + 2 + 2)
+
+
+def test_korean_tokens_are_counted_with_a_korean_vocabulary(tmp_path, capsys):
+    (tmp_path / "korean.txt").write_text("학교에 간다. 나는 학교를 안다.\n" * 3, encoding="utf-8")
+    (tmp_path / "vocab.txt").write_text(
+        "\n".join([*SPECIAL_TOKENS, "학교", "##에", "##를", "나는", "간다", "안다", "."]) + "\n"
+    )
+    assert main(["corpus", str(tmp_path / "korean.txt"), "--vocabulary", str(tmp_path / "vocab.txt")]) == 0
+    lines = {line.rsplit(None, 1)[0].strip(): line.rsplit(None, 1)[1] for line in capsys.readouterr().out.splitlines()}
+    documents = int(lines["documents"])
+    assert int(lines["tokens"]) == 9 * 3 // documents * documents  # 학교 ##에 간다 . 나는 학교 ##를 안다 .
 
 
 def test_a_corpus_in_another_encoding(corpus, tmp_path, capsys):

@@ -5,6 +5,7 @@ import gzip
 import json
 import lzma
 import tracemalloc
+import unicodedata
 
 import pytest
 from conftest import once
@@ -215,6 +216,11 @@ def test_clean_text_removes_rubbish(text, expected):
 )
 def test_clean_text_leaves_normal_text(text):
     assert clean_text(text) == text
+
+
+def test_letters_are_composed():
+    apart = unicodedata.normalize("NFD", "학교에서 café")
+    assert len(apart) > 8 and clean_text(apart) == "학교에서 café"
 
 
 def test_held_out_is_a_hash_of_the_text():

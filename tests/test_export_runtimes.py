@@ -74,7 +74,7 @@ def test_refusals_leave_nothing(checkpoint, tmp_path, monkeypatch, runtime, pack
     with pytest.raises(ValueError, match="`length` must be between 2 and 40. Received: length=41"):
         export_token_ids(checkpoint, path, runtime, 41)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=rf"needs {package}.*pip install keras-kbert\[{runtime}\]"):
+    with pytest.raises(ImportError, match=rf"needs {package}.*pip install 'keras-kbert\[{runtime}\]'"):
         export_token_ids(checkpoint, path, runtime, 13)
     assert list(tmp_path.iterdir()) == []
 

@@ -23,6 +23,17 @@ def test_slots_first_then_the_end_and_no_other_id_moves(tokenizer):
     assert longer.encode("The Stent") == [7, 1]
 
 
+def test_korean_words_are_counted_without_their_particles():
+    pytest.importorskip("kiwipiepy")
+    from kbert.text.particles import without_particle
+
+    korean = WordPieceTokenizer([*SPECIAL_TOKENS, "환", "##자", "##에게", "##의", "##를"], strip_accents=False)
+    texts = ["환자에게 환자의 환자를", "병원 환자의 빨리"]
+    assert find_domain_words(texts, korean, root_of=without_particle) == ["환자"]
+    assert find_domain_words(texts, korean) == ["환자의"]
+    assert without_particle("빨리") == "빨리"
+
+
 def test_what_is_not_one_word_is_refused(tokenizer):
     for word in ("x-ray", "", "two words"):
         with pytest.raises(ValueError, match="must be one word to BERT"):

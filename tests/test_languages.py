@@ -34,6 +34,18 @@ def test_each_question_goes_to_its_preset():
     assert pair(first, second) == SentencePair(KOREAN)(first, second) != pair(first, "He became a lawyer.")
 
 
+def test_a_preset_is_opened_when_it_is_first_asked():
+    opened = []
+
+    def make(name):
+        opened.append(name)
+        return lambda text: name
+
+    ask = by_language(make)
+    assert opened == [] and ask(TEXTS[KOREAN]) == ask("나") == KOREAN and opened == [KOREAN]
+    assert ask("a") == ENGLISH and opened == [KOREAN, ENGLISH]
+
+
 def test_the_command_chooses_and_can_be_told(capsys):
     def words(*arguments):
         assert main(["fill-mask", *arguments, "--json"]) == 0

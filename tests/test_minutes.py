@@ -83,6 +83,11 @@ def test_a_run_keeps_to_what_it_measured_once(data, tmp_path, clock, monkeypatch
         pretrain.main(minutes_command(data, output, minutes="5"))
 
 
+def test_a_warmup_of_more_updates_than_the_trial_knows_of(data):
+    settings = pretrain.Settings(data=(str(data),), size="1x64", batch_size=2, minutes=1e-6, warmup_steps=5000)
+    assert updates_in(settings, new_model(settings), Devices(), pretrain._compile, pretrain._open_data) == 1
+
+
 def test_two_phases_are_measured_each(data):
     settings = pretrain.Settings(data=(str(data),), size="1x64", batch_size=2, minutes=1e-6, long_data=(str(data),))
     settings = dataclasses.replace(settings, long_share=0.2)

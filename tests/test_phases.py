@@ -1,6 +1,7 @@
 """Short rows, then long ones, in one run: --long_data of training/pretrain.py."""
 
 import functools
+import json
 import re
 import shutil
 
@@ -11,6 +12,7 @@ from conftest import once_on_torch
 from test_pretrain_recipe import assert_same_weights, weights_of
 from test_training import command, flags, history, make_data
 
+from demo.training_run import read_run
 from kbert.config import BertConfig
 from kbert.data.pipelines import pretraining_dataset
 from kbert.models import BertBackbone, BertPretrainer
@@ -135,6 +137,9 @@ def test_a_killed_run_goes_on_in_its_phase(finished, arguments, tmp_path, last, 
     assert steps == [str(step) for step in (2, 4, 6, 7) if step > last]
     assert ("left to the long rows" in printed) == (last < 2)
     assert [row["epoch"] for row in history(output)] == [0, 1, 2, 3]
+    saves = json.loads((output / "run.json").read_text())["saves"]
+    assert saves == [[2, 12], [4, 24], [6, 32], [7, 36]]  # 6 rows an update, then 4.
+    assert read_run(output).steps == [2, 4, 6, 7]
 
 
 @once_on_torch
@@ -158,6 +163,18 @@ def test_what_does_not_fit_is_refused_before_the_run(data, long_data, tmp_path):
         with pytest.raises(SystemExit, match=message):
             pretrain.main([*run, *changes])
     assert not output.exists()
+
+
+def test_rows_of_a_tokenizer_with_other_settings_are_refused(data, long_data, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(long_data, other)
+    settings = settings_of(data=(str(data),), long_data=(str(other),))
+    tokenizer, config = WordPieceTokenizer.from_folder(data), BertConfig.named("tiny", max_sequence_length=61)
+    WordPieceTokenizer(tokenizer.vocabulary, strip_accents=True).save(other)  # What None means in lower case.
+    check_data(settings, tokenizer, config)
+    WordPieceTokenizer(tokenizer.vocabulary, strip_accents=False).save(other)
+    with pytest.raises(ValueError, match="its tokenizer. Received: .*'strip_accents': False.* in .*other, .*True"):
+        check_data(settings, tokenizer, config)
 
 
 def test_rows_longer_than_the_model_are_refused(data, long_data):

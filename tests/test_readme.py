@@ -95,7 +95,8 @@ def test_a_table_of_ones_own_is_learnt_and_asked(tmp_path):
 
 @once
 def test_a_served_model_answers_the_request(tmp_path):
-    export, serve, ask = block_of("kbert export")
+    export, serve = block_of("kbert export")
+    (ask,) = block_of("curl")
     run(export, tmp_path)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -8,7 +8,7 @@ import pytest
 from conftest import once
 
 from kbert.text.tokenizer import WordPieceTokenizer
-from kbert.text.vocabulary import SPECIAL_TOKENS
+from kbert.text.vocabulary import SPECIAL_TOKENS, write_vocabulary
 
 pytestmark = once
 
@@ -157,3 +157,20 @@ def test_text_loads_no_framework():
     frameworks = {"keras", "tensorflow", "jax", "torch"}
     code = f"import sys, kbert.text.tokenizer; sys.exit(bool({frameworks} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("tokens", "lowercase", "strip_accents"),
+    [(["a"], True, None), (list(string.ascii_uppercase), False, None), (["학교", "a"], True, False)],
+)
+def test_a_vocabulary_file_alone_tells_case_and_accents(tmp_path, tokens, lowercase, strip_accents):
+    write_vocabulary([*SPECIAL_TOKENS, *tokens], tmp_path / "vocab.txt")
+    (tmp_path / "vocab.txt").rename(tmp_path / "words.txt")
+    found = WordPieceTokenizer.from_vocabulary_file(tmp_path / "words.txt", special_tokens_in_text=False)
+    assert (found.lowercase, found.strip_accents) == (lowercase, strip_accents)
+    assert not found.special_tokens_in_text
+    assert found.encode(tokens[0]) == [len(SPECIAL_TOKENS)]
+    kept = WordPieceTokenizer.from_vocabulary_file(tmp_path / "words.txt", True, keep_accents=True)
+    assert (kept.lowercase, kept.strip_accents) == (True, False)
+    (tmp_path / "words.txt").rename(tmp_path / "vocab.txt")
+    assert WordPieceTokenizer.from_folder(tmp_path).strip_accents is strip_accents  # As in Google's folders.

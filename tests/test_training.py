@@ -22,7 +22,7 @@ from kbert.convert import load
 from kbert.data.pipelines import pretraining_dataset
 from kbert.data.schema import DatasetInfo, read_shard
 from kbert.text.tokenizer import WordPieceTokenizer
-from training import prepare, pretrain
+from training import evaluate, prepare, pretrain
 from training.state import saved_states
 
 SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -201,6 +201,13 @@ def test_pairs_and_running_text_in_one_run(data, tmp_path):
 
     run_without_pairs = pretrain.main([str(texts), *command(data, tmp_path / "none", steps=2)[1:]])
     assert run_without_pairs["nsp_loss"] == 0 and run_without_pairs["mlm_loss"] > 1
+    # What no row has trained is not written as if it were.
+    assert checkpoint.missing_parts == () and set(load(tmp_path / "none").missing_parts) == {"pooler", "nsp"}
+    assert evaluate.main([str(tmp_path / "none"), str(texts)])[str(texts)]["mlm_perplexity"] > 1
+    with pytest.raises(SystemExit, match="for pairs that for the next sentence. Received: .*none without nsp, pooler"):
+        evaluate.main([str(tmp_path / "none"), str(data)])
+    pretrain.main([str(texts), *command(data, tmp_path / "more", steps=2, init=str(tmp_path / "run"))[1:]])
+    assert load(tmp_path / "more").missing_parts == ()
 
 
 @once_on_torch

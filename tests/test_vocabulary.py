@@ -46,6 +46,16 @@ def test_alphabet_limit_drops_the_rarest_characters():
     assert "a" in tokens and "z" not in tokens
 
 
+def test_of_equally_rare_characters_the_first_stay():
+    syllables = [chr(ord("가") + 7 * number) for number in range(300)]
+    texts = ["나는 " * 9, *(f"{one}{other}" for one, other in zip(syllables, syllables[::-1], strict=True))]
+    for _ in range(4):
+        tokens = learn_vocabulary(texts, 400, strip_accents=False, limit_alphabet=102, min_frequency=1)
+        alphabet = {token.removeprefix("##") for token in tokens if len(token.removeprefix("##")) == 1}
+        assert alphabet == {"나", "는", *syllables[:100]}
+    assert tokens == learn_vocabulary(texts, 400, strip_accents=False, limit_alphabet=102, min_frequency=1)
+
+
 def test_write_then_read_gives_the_same_tokens_even_odd_ones(tmp_path):
     tokens = [*SPECIAL_TOKENS, "\u2028", "##\u0085", "á"]
     write_vocabulary(tokens, tmp_path / "new" / "vocab.txt")

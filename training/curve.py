@@ -1,4 +1,4 @@
-"""Draw the curves of a pretraining run: loss, masked-word accuracy and next-sentence accuracy over tokens.
+"""Draw the curves of a pretraining run: loss, masked-word accuracy and next-sentence accuracy over rows.
 
     python -m training.curve runs/bert --output curve.png
 
@@ -38,10 +38,12 @@ def main(argv=None):
         history = list(csv.DictReader(file))
     if not history:
         raise SystemExit(f"A run must have saved once. Received: {run / 'history.csv'} without a line.")
-    run_settings = json.loads((run / "run.json").read_text(encoding="utf-8"))["settings"]
-    rows_a_step = run_settings["batch_size"] * run_settings.get("accumulate", 1) / 1000
-    steps = [(int(line["epoch"]) + 1) * run_settings["save_every"] for line in history]
-    rows = [min(step, run_settings["steps"]) * rows_a_step for step in steps]
+    saves = json.loads((run / "run.json").read_text(encoding="utf-8")).get("saves")
+    if saves is None:
+        raise SystemExit(
+            f"A run must say where it saved. Received: {run / 'run.json'} of an older kbert, without saves."
+        )
+    rows = [saves[int(line["epoch"])][1] / 1000 for line in history]
 
     matplotlib.use("Agg")
     from matplotlib import pyplot

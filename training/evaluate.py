@@ -22,6 +22,8 @@ from kbert.data.schema import read_shard
 from kbert.models import BertPretrainer
 from training.arguments import one_line_errors, parse, setting
 from training.environment import leave_gpus_to_backend
+from training.pairs import has_pairs
+from training.phases import check_folder
 from training.pretrain_settings import PRECISIONS
 
 COLUMNS = {
@@ -64,17 +66,14 @@ def main(argv=None):
 
 def _open_model(settings):
     checkpoint = load(settings.checkpoint, dtype=settings.precision)
-    if not isinstance(checkpoint.model, BertPretrainer) or checkpoint.missing_parts:
+    absent = {*checkpoint.missing_parts} if isinstance(checkpoint.model, BertPretrainer) else {"mlm", "nsp"}
+    if "mlm" in absent or (absent and has_pairs(settings.data)):
         raise ValueError(
-            "A checkpoint to measure must have both heads, masked words and next sentence. "
-            f"Received: {settings.checkpoint} without {', '.join(checkpoint.missing_parts) or 'them'}."
+            "A checkpoint to measure must have the head for masked words, and for pairs that for the next sentence. "
+            f"Received: {settings.checkpoint} without {', '.join(sorted(absent))}."
         )
-    sizes = {checkpoint.tokenizer.vocabulary_size, mixed_datasets(settings.data).vocabulary_size}
-    if len(sizes) > 1:
-        raise ValueError(
-            "The datasets must be prepared with the vocabulary of the checkpoint. Received: "
-            f"{settings.checkpoint} and {settings.data[0]}, of {' and '.join(map(str, sizes))} tokens."
-        )
+    for folder in settings.data:
+        check_folder(folder, checkpoint.tokenizer, checkpoint.config, settings.checkpoint)
     checkpoint.model.compile()
     return checkpoint.model
 

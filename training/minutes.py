@@ -33,7 +33,7 @@ def updates_in(settings, model, devices, compile_model, open_data):
         int, at least 1, and enough that each of two phases has one.
     """
     started = time.perf_counter()
-    settings = dataclasses.replace(settings, steps=_ANY_STEPS)
+    settings = dataclasses.replace(settings, steps=_ANY_STEPS, warmup_steps=0)
     phases = phases_of(settings)
     limit = 60 * settings.minutes * TRIAL_SHARE / len(phases)
     weights = model.get_weights()

@@ -10,7 +10,7 @@ Source: BERT paper, appendix A.2; google-research/bert README, "Pre-training tip
 from typing import NamedTuple
 
 from kbert.data.mixture import mixed_datasets
-from kbert.text.vocabulary import read_vocabulary
+from kbert.text.tokenizer import WordPieceTokenizer
 
 
 class Phase(NamedTuple):
@@ -123,16 +123,43 @@ def check_data(settings, tokenizer, config):
         ValueError: another vocabulary beside the shards, or longer rows than the model has positions.
     """
     for folder in (*settings.data, *(settings.long_data or ())):
-        info = mixed_datasets(folder)
-        found = info.vocabulary_size, info.special_token_ids, read_vocabulary(f"{folder}/vocab.txt")
-        if found != (tokenizer.vocabulary_size, tokenizer.special_token_ids, tokenizer.vocabulary):
-            raise ValueError(
-                "The rows of a run must be prepared with its vocabulary. Received: "
-                f"{folder} of {found[0]:,} tokens, with another vocab.txt or dataset.json than {settings.data[0]} of "
-                f"{tokenizer.vocabulary_size:,}. Prepare the text with --vocabulary {settings.data[0]}."
-            )
-        if info.max_sequence_length > config.max_sequence_length:
-            raise ValueError(
-                "Rows must not be longer than the model. Received: "
-                f"{folder} with rows of {info.max_sequence_length} tokens, a model of {config.max_sequence_length}."
-            )
+        check_folder(folder, tokenizer, config, settings.data[0])
+
+
+def check_folder(folder, tokenizer, config, source):
+    """Refuse rows that do not fit a tokenizer or a model.
+
+    Args:
+        folder: of the rows.
+        tokenizer: `WordPieceTokenizer`.
+        config: `BertConfig` of the model.
+        source: folder that the tokenizer is of, for the message.
+    Raises:
+        FileNotFoundError, ValueError: as `mixed_datasets`.
+        ValueError: the rows are of another vocabulary, or of another case or treatment of accents, or longer than the
+            model has positions.
+    """
+    info, theirs = mixed_datasets(folder), WordPieceTokenizer.from_folder(folder)
+    found = info.vocabulary_size, info.special_token_ids, theirs.vocabulary
+    if found != (tokenizer.vocabulary_size, tokenizer.special_token_ids, tokenizer.vocabulary):
+        raise ValueError(
+            "The rows of a run must be prepared with its vocabulary. Received: "
+            f"{folder} of {found[0]:,} tokens, with another vocab.txt or dataset.json than {source} of "
+            f"{tokenizer.vocabulary_size:,}. Prepare the text with --vocabulary {source}."
+        )
+    one, other = _normal_form(theirs), _normal_form(tokenizer)
+    if one != other:
+        raise ValueError(
+            "The rows of a run must be prepared with its tokenizer. Received: "
+            f"{one} in {folder}, {other} in {source}. Prepare the text with --vocabulary {source}."
+        )
+    if info.max_sequence_length > config.max_sequence_length:
+        raise ValueError(
+            "Rows must not be longer than the model. Received: "
+            f"{folder} with rows of {info.max_sequence_length} tokens, a model of {config.max_sequence_length}."
+        )
+
+
+def _normal_form(tokenizer):
+    strips = tokenizer.lowercase if tokenizer.strip_accents is None else tokenizer.strip_accents
+    return {"lowercase": tokenizer.lowercase, "strip_accents": strips, "split_chinese": tokenizer.split_chinese}

@@ -49,7 +49,9 @@ class Settings:
     vocabulary: str = setting(None, "vocab.txt, or a checkpoint folder with one")
     output: str = setting("runs/shards", "folder of the shards; must not hold a dataset yet")
     cased: bool = setting(False, "keep upper case and accents (with a vocab.txt; a folder says it itself)")
-    keep_accents: bool = setting(False, "lower-case, but keep accents: for Korean, whose syllables would come apart")
+    keep_accents: bool = setting(
+        False, "lower-case, but keep accents, as is done for a vocabulary of whole Hangul syllables"
+    )
     language: str = setting("en", "of the sentence splitter", choices=LANGUAGES)
     text_key: str = setting("text", "field of a JSON line that holds the text")
     encoding: str = setting("utf-8", "of the corpus files, e.g. cp949 for EUC-KR")
@@ -125,9 +127,8 @@ def _open_tokenizer(settings):
         raise ValueError("--vocabulary must be given: a vocab.txt (kbert vocab learns one) or a checkpoint folder.")
     if pathlib.Path(settings.vocabulary).is_dir():
         return WordPieceTokenizer.from_folder(settings.vocabulary, special_tokens_in_text=False)
-    strip_accents = False if settings.keep_accents else None
-    return WordPieceTokenizer(
-        settings.vocabulary, not settings.cased, strip_accents=strip_accents, special_tokens_in_text=False
+    return WordPieceTokenizer.from_vocabulary_file(
+        settings.vocabulary, not settings.cased, settings.keep_accents, special_tokens_in_text=False
     )
 
 

@@ -36,6 +36,7 @@ from training.examples import WriteExamples
 from training.failures import clear_stop
 from training.masking_report import PrintMasking
 from training.minutes import updates_in
+from training.pairs import has_pairs
 from training.phases import check_data, epoch_ends, legs, phase_at, phases_of, rows_between
 from training.pretrain_settings import Settings
 from training.progress import PrintProgress
@@ -87,7 +88,8 @@ def main(argv=None):
         result = json.loads(result_path.read_text(encoding="utf-8"))
     else:
         rates = {name: getattr(config, name) for name in DROPOUTS}
-        save = functools.partial(save_checkpoint, model, tokenizer, output, **rates)
+        untrained = _untrained_parts(settings)
+        save = functools.partial(save_checkpoint, model, tokenizer, output, missing_parts=untrained, **rates)
         with clear_stop(settings):
             result = _fit(model, settings, first_step, save, devices)
             if devices.writes:
@@ -121,7 +123,9 @@ def _go_on(settings, output):
 def _write_run(settings, starts, output):
     output.mkdir(parents=True, exist_ok=True)
     unfinished = output / "run.json.partial"
-    run = {"settings": dataclasses.asdict(settings), "starts": starts}
+    # Updates made and rows read at each save: what stands in a line of history.csv happened there.
+    saves = [(end, rows_between(settings, 0, end)) for end in epoch_ends(settings)]
+    run = {"settings": dataclasses.asdict(settings), "starts": starts, "saves": saves}
     unfinished.write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
     unfinished.replace(output / "run.json")
 
@@ -152,6 +156,14 @@ def _build_model(settings, tokenizer):
     if not isinstance(model, BertPretrainer):  # A fine-tuned one: its encoder goes on, with new heads.
         model = BertPretrainer(model.backbone)
     return model, checkpoint.config
+
+
+def _untrained_parts(settings):
+    """Return the parts of the model whose weights stay random, as no row is a pair; they are not written."""
+    if has_pairs((*settings.data, *(settings.long_data or ()))):
+        return ()
+    parts = ("pooler", "nsp")
+    return parts if settings.init is None else tuple(set(parts) & set(load(settings.init).missing_parts))
 
 
 def _compile(model, settings, devices):

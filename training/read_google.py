@@ -28,6 +28,7 @@ class Settings:
     held_out: tuple = setting(None, "files that are never trained on")
     vocabulary: str = setting(None, "vocab.txt that the examples were made with, or a checkpoint folder with one")
     cased: bool = setting(False, "upper case and accents were kept (with a vocab.txt; a folder says it itself)")
+    keep_accents: bool = setting(False, "accents were kept, as with whole Hangul syllables in the vocabulary")
     output: str = setting("runs/shards", "folder of the shards; must not hold a dataset yet")
 
 
@@ -49,7 +50,9 @@ def _convert(settings):
     if pathlib.Path(settings.vocabulary).is_dir():
         tokenizer = WordPieceTokenizer.from_folder(settings.vocabulary)
     else:
-        tokenizer = WordPieceTokenizer(settings.vocabulary, not settings.cased)
+        tokenizer = WordPieceTokenizer.from_vocabulary_file(
+            settings.vocabulary, not settings.cased, settings.keep_accents
+        )
     files = {"train": find_corpus_files(settings.records), "held_out": find_corpus_files(settings.held_out or ())}
     max_sequence_length = max(padded_lengths(file)[0] for split in files.values() for file in split)
     limits = {"vocabulary_size": tokenizer.vocabulary_size, "max_sequence_length": max_sequence_length}

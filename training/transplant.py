@@ -30,7 +30,9 @@ class Settings:
     vocabulary: str = setting(None, "vocab.txt of the new language")
     output: str = setting("runs/start", "checkpoint folder to write")
     cased: bool = setting(False, "keep upper case and accents")
-    keep_accents: bool = setting(False, "lower-case, but keep accents: for Korean, whose syllables would come apart")
+    keep_accents: bool = setting(
+        False, "lower-case, but keep accents, as is done for a vocabulary of whole Hangul syllables"
+    )
     seed: int = setting(0, "of the new embeddings and the heads")
 
 
@@ -40,8 +42,9 @@ def main(argv=None):
     with one_line_errors():
         if settings.vocabulary is None:
             raise ValueError("--vocabulary must be given: a vocab.txt (kbert vocab learns one).")
-        strip_accents = False if settings.keep_accents else None
-        tokenizer = WordPieceTokenizer(settings.vocabulary, not settings.cased, strip_accents=strip_accents)
+        tokenizer = WordPieceTokenizer.from_vocabulary_file(
+            settings.vocabulary, not settings.cased, settings.keep_accents
+        )
         source = load(settings.encoder)
         model, num_kept = transplant(source.model.backbone, source.tokenizer, tokenizer, settings.seed)
         save_checkpoint(model, tokenizer, settings.output)

@@ -2,6 +2,7 @@
 
 import html
 import re
+import unicodedata
 
 _LETTER = re.compile(r"[^\W\d_]")
 # Only entities closed by ";": html.unescape alone would turn the address "?a=1&copy=2" into "?a=1©=2".
@@ -39,8 +40,10 @@ def clean_text(text: str) -> str:
 
     Gone are HTML tags and comments, escaped once or twice, formulas and their placeholders (`formula_12`),
     `{{templates}}`, the brackets of `[[links]]`, empty parentheses, the underscores of `_italics_`, repeated blanks,
-    rows of wiki tables, and lines without a letter.
+    rows of wiki tables, and lines without a letter. Letters apart from their accents, and Hangul in jamo, are
+    composed (NFC), so that a text is the same whatever program it came from.
     """
+    text = unicodedata.normalize("NFC", text)
     for _ in range(2 if "&amp;" in text else 1):
         text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
     text = "\n".join(" ".join(line.split()) for line in text.split("\n"))

@@ -8,7 +8,7 @@ from kbert.text.tokenizer import WordPieceTokenizer
 _FREE_SLOT = re.compile(r"\[unused\d+\]")
 
 
-def find_domain_words(texts, tokenizer, max_words=1000, min_frequency=2):
+def find_domain_words(texts, tokenizer, max_words=1000, min_frequency=2, root_of=None):
     """Find the words of a corpus that the vocabulary has only in pieces, or not at all.
 
     Args:
@@ -16,12 +16,18 @@ def find_domain_words(texts, tokenizer, max_words=1000, min_frequency=2):
         tokenizer: `WordPieceTokenizer`.
         max_words: int. The most words returned.
         min_frequency: int. A word seen less often is left out.
+        root_of: function of a word to what of it is to be counted, such as `kbert.text.particles.without_particle`;
+            None to count words as they stand.
 
     Returns:
         list of str in the tokenizer's normal form (lower case if it is uncased), the most frequent first, equals in
         alphabetical order.
     """
     counts = collections.Counter(word for text in texts for word in tokenizer.split_words(text))
+    if root_of is not None:
+        words, counts = counts, collections.Counter()
+        for word, count in words.items():
+            counts[root_of(word)] += count
     known = set(tokenizer.vocabulary)
     found = [word for word, count in counts.items() if count >= min_frequency and word not in known]
     return sorted(found, key=lambda word: (-counts[word], word))[:max_words]

@@ -56,6 +56,16 @@ def set_particles_apart(tokens, vocabulary_size):
     ]
 
 
+def without_particle(word):
+    """Return the noun of a Korean word that is a noun and a particle, such as 학교 of 학교에; any other word as it is.
+
+    Raises:
+        ImportError: `kiwipiepy` is not installed.
+    """
+    parts = _noun_and_particle(_analyser(), word)
+    return word if parts is None else parts[0]
+
+
 @functools.cache
 def _analyser():
     try:
@@ -63,7 +73,7 @@ def _analyser():
     except ModuleNotFoundError as error:
         raise ImportError(
             "A Korean vocabulary needs kiwipiepy, which tells particles. Install it with "
-            "`pip install keras-kbert[corpora]`."
+            "`pip install 'keras-kbert[corpora]'`."
         ) from error
     return Kiwi()
 

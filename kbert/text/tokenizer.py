@@ -6,7 +6,7 @@ import pathlib
 
 import tokenizers
 
-from kbert.text.tokenizer_files import read_tokenizer_files
+from kbert.text.tokenizer_files import has_capitals, has_hangul_syllables, read_tokenizer_files
 from kbert.text.vocabulary import SPECIAL_TOKENS, check_vocabulary, read_vocabulary, write_vocabulary
 
 
@@ -190,3 +190,22 @@ class WordPieceTokenizer:
         """
         vocabulary, settings, _ = read_tokenizer_files(folder)
         return cls(vocabulary, **(settings | changes))
+
+    @classmethod
+    def from_vocabulary_file(cls, path, lowercase=None, keep_accents=False, **settings):
+        """Make the tokenizer of a vocabulary file alone, which says nothing of case and accents.
+
+        Args:
+            path: as in `read_vocabulary`.
+            lowercase: bool; None for what the vocabulary shows, see `has_capitals`.
+            keep_accents: bool. True: lower-case, but keep accents. They are also kept where the vocabulary has whole
+                Hangul syllables, which would come apart into jamo and be [UNK], all of them.
+            **settings: other constructor arguments.
+
+        Raises:
+            ValueError: as `read_vocabulary`.
+        """
+        vocabulary = read_vocabulary(path)
+        lowercase = not has_capitals(vocabulary) if lowercase is None else lowercase
+        strip_accents = False if keep_accents or has_hangul_syllables(vocabulary) else None
+        return cls(vocabulary, lowercase=lowercase, strip_accents=strip_accents, **settings)

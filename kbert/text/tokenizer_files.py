@@ -2,16 +2,20 @@
 
 import json
 import pathlib
+import re
 import string
 
 from kbert.text.vocabulary import read_vocabulary
+
+_SYLLABLE = re.compile("[가-힣]")
 
 
 def read_tokenizer_files(folder):
     """Read a vocabulary and its settings.
 
     The vocabulary is `vocab.txt`, or what `tokenizer.json` holds. Lower-casing is what `tokenizer_config.json` or
-    `tokenizer.json` says; where neither speaks (Google's folders), what the vocabulary shows.
+    `tokenizer.json` says; where neither speaks (Google's folders), what the vocabulary shows. There accents stay if it
+    has whole Hangul syllables.
 
     Args:
         folder: checkpoint folder.
@@ -35,9 +39,10 @@ def read_tokenizer_files(folder):
         raise FileNotFoundError(f"A checkpoint folder must hold vocab.txt. Received: {folder}, which has none.")
     normalizer = engine.get("normalizer") or {}
     settings = _read_json(folder / "tokenizer_config.json")
+    shown = None if settings or engine or not has_hangul_syllables(vocabulary) else False
     arguments = {
         "lowercase": settings.get("do_lower_case", normalizer.get("lowercase", not has_capitals(vocabulary))),
-        "strip_accents": settings.get("strip_accents", normalizer.get("strip_accents")),
+        "strip_accents": settings.get("strip_accents", normalizer.get("strip_accents", shown)),
         "split_chinese": settings.get("tokenize_chinese_chars", normalizer.get("handle_chinese_chars", True)),
     }
     return vocabulary, arguments, path
@@ -46,6 +51,11 @@ def read_tokenizer_files(folder):
 def has_capitals(vocabulary):
     """Tell whether most of A to Z are tokens. A stray one, out of an odd text, does not make a vocabulary cased."""
     return len(set(string.ascii_uppercase).intersection(vocabulary)) > 13
+
+
+def has_hangul_syllables(vocabulary):
+    """Tell whether whole syllables are among the tokens. Stripping accents takes syllables apart, and finds none."""
+    return any(_SYLLABLE.search(token) for token in vocabulary)
 
 
 def _vocabulary_of(engine, path):

@@ -1,5 +1,6 @@
 """Read, learn and write a WordPiece vocabulary."""
 
+import collections
 import pathlib
 
 import tokenizers
@@ -59,14 +60,15 @@ def learn_vocabulary(
     """Learn WordPiece tokens from text.
 
     Args:
-        texts: iterable of str that can be gone through twice, such as a list or an object that reads its files anew:
-            once for the alphabet, once for the pieces.
+        texts: iterable of str that can be gone through several times, such as a list or an object that reads its files
+            anew: twice for the alphabet, once for the pieces.
         vocabulary_size: int, the most tokens the result may have, special ones included.
         lowercase: bool. True for an uncased vocabulary.
         strip_accents: bool, or None to follow `lowercase`. Set it to False for an uncased vocabulary of Korean, whose
             syllables would come apart into jamo.
         min_frequency: int. A piece seen less often is not learnt.
-        limit_alphabet: int. The most characters kept; rarer ones become [UNK]. Korean needs some 2,000 syllables.
+        limit_alphabet: int. The most characters kept, of equally frequent ones those that come first in Unicode; rarer
+            ones become [UNK]. Korean needs some 2,000 syllables.
         reserved: int. Slots "[unused0]" ... kept free for words of one's own.
 
     Returns:
@@ -86,15 +88,20 @@ def learn_vocabulary(
         raise TypeError("`texts` must be iterable twice, such as a list. Received: an iterator.")
     kept = [*SPECIAL_TOKENS, *(f"[unused{index}]" for index in range(reserved))]
 
+    normalizer = tokenizers.normalizers.BertNormalizer(lowercase=lowercase, strip_accents=strip_accents)
+    characters = _frequent_characters(map(normalizer.normalize_str, texts), limit_alphabet)
+
     def train(size, first_tokens):
         # A new engine each time: one that already knows "[MASK]" would cut it out of the texts before lower-casing.
         engine = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
-        engine.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=lowercase, strip_accents=strip_accents)
+        engine.normalizer = normalizer
         engine.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
         trainer = tokenizers.trainers.WordPieceTrainer(
             vocab_size=size,
             min_frequency=min_frequency,
-            limit_alphabet=limit_alphabet,
+            # Chosen above: of equally frequent characters the trainer keeps others from run to run.
+            initial_alphabet=characters,
+            limit_alphabet=len(characters),
             special_tokens=first_tokens,
             show_progress=False,
         )
@@ -113,3 +120,12 @@ def learn_vocabulary(
             f"vocabulary_size={vocabulary_size}, {len(kept)} + {len(alphabet)} taken. Raise it or lower limit_alphabet."
         )
     return train(vocabulary_size, kept + alphabet)
+
+
+def _frequent_characters(texts, most):
+    """Return the most frequent characters of texts in normal form, blanks aside, as a list of str."""
+    counts = collections.Counter()
+    for text in texts:
+        counts.update(text)
+    found = sorted((character for character in counts if not character.isspace()), key=lambda c: (-counts[c], c))
+    return found[:most]

@@ -29,6 +29,7 @@ EXAMPLES = [
 def write_run(folder, number, unfinished=""):
     """Write a run with a number of lines, the last of them 50 seconds after its second start, from update 100."""
     starts = [{"time": "2026-11-29T04:00:00+0000", "first_step": 0}, {"time": STARTED, "first_step": 100}]
-    (folder / "run.json").write_text(json.dumps({"settings": SETTINGS, "starts": starts}))
+    saves = [(step, 32 * step) for step in (100, 200, 250)]
+    (folder / "run.json").write_text(json.dumps({"settings": SETTINGS, "starts": starts, "saves": saves}))
     (folder / "history.csv").write_text(HEADER + "".join(LINES[:number]) + unfinished)
     os.utime(folder / "history.csv", (SECONDS_SINCE_1970 + 50,) * 2)
