@@ -8,7 +8,7 @@ import gradio as gr
 
 from demo import surprise
 from demo.bars import answer_card, bar_list, empty_card, marked_excerpt, note, window_note
-from demo.questions import PAGE_QUESTION, answer_on_page, answer_to_program, check_texts
+from demo.questions import PAGE_QUESTION, answer_on_page, answer_to_program, check_masks, check_texts
 
 # Gradio shows 60 characters of an example.
 EXAMPLES = {
@@ -26,8 +26,6 @@ EXAMPLES = {
     ],
 }
 
-# Bounds the work of one question: each mask of a text that is longer than the model takes a pass of its own.
-MAX_MASKS = 20
 MAX_TARGETS = 50
 MAX_JOINT = 16  # Fillings that `FillMask.jointly` keeps.
 
@@ -76,7 +74,7 @@ def build_tab(say, model):
             jointly = gr.Checkbox(False, label=say("fill_mask.jointly"), visible=has_model)
         with gr.Column(elem_classes="kb-answer"):
             shown = gr.HTML(empty_card(say("fill_mask.hint")), js_on_load=None)
-            pressed = [surprise.build_section(say, model, text)] if model.score else []
+            coloured = surprise.build_section(say, model, text) if model.score else None
         with gr.Column(elem_classes="kb-examples"):
             examples = gr.Examples(
                 [[sentence] for sentence in sentences],
@@ -88,8 +86,11 @@ def build_tab(say, model):
 
     question = dict(fn=show, inputs=[text, top_k, only, jointly], outputs=shown, **PAGE_QUESTION)
     gr.on([ask.click, text.submit, top_k.release, only.submit, jointly.input], **question)
-    for changed in (examples.load_input_event, *pressed):
-        changed.then(**question)
+    examples.load_input_event.then(**question)
+    if coloured:
+        pressed, clear = coloured
+        pressed.then(**question)
+        gr.on([text.input, examples.load_input_event], **clear)  # The words are no longer those of the text.
     insert.click(None, text, text, js=INSERT_MASK)
 
 
@@ -130,7 +131,4 @@ def _check(text, targets):
     check_texts(text, *(targets or ()))
     if targets and len(targets) > MAX_TARGETS:
         raise ValueError(f"There must be at most {MAX_TARGETS} words to choose from. Received: {len(targets)}.")
-    if text.count("[MASK]") > MAX_MASKS:
-        raise ValueError(
-            f"A text must have at most {MAX_MASKS} masks. Received: {text.count('[MASK]')} masks. Ask part by part."
-        )
+    check_masks(text)

@@ -59,9 +59,12 @@ def build_tab(say, model):
         )
 
     def show_again(*values):
-        # Leaves what is chosen alone: a person may have changed it while this answer was on its way.
+        # Leaves what is chosen alone, unless a shorter text has it no more: a person may have changed it while this
+        # answer was on its way.
         card, sums, attention, *boxes, heads = show(*values)
-        boxes = [{name: value for name, value in box.items() if name != "value"} for box in boxes]
+        for box, place in zip(boxes, (values[2], *values[7:]), strict=True):
+            if box.get("value") == place:
+                del box["value"]
         return card, sums, attention, *boxes, heads
 
     ask, inputs, outputs, chosen = _lay_out(say, named)
@@ -126,7 +129,7 @@ def _lay_out(say, named):
         with gr.Column(elem_classes="kb-question"):
             text = gr.Textbox(examples[0][0], label=say("inside.text"), max_lines=4)
             text_pair = gr.Textbox("", label=say("inside.second"), max_lines=4)
-            ask = gr.Button(say("inside.ask"), variant="primary")
+            ask = gr.Button(say("inside.ask"), variant="primary", elem_classes="kb-answers-itself")
         with gr.Column(elem_classes="kb-answer"):
             table = gr.HTML(empty_card(say("inside.hint")), js_on_load=None)
         with gr.Column(elem_classes="kb-examples"):

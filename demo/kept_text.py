@@ -6,7 +6,7 @@
 KEEP_TYPED = """
 const KEY = "kbert-typed";
 const PANELS = "[role=tabpanel][id^=tab-]";
-const BOXES = "textarea, input[type=text]:not([role=listbox]), input[type=checkbox]";
+const BOXES = "textarea, input[type=text]:not([role=combobox]), input[type=checkbox]";
 const CHECK_MILLISECONDS = 100;
 const panels = () => [...document.querySelectorAll(PANELS)];
 const boxesOf = (panel) => [...panel.querySelectorAll(BOXES)];
@@ -26,7 +26,11 @@ const restore = () => {
     const values = kept[panel.id];
     const boxes = boxesOf(panel);
     if (!values || boxes.length < values.length) continue;
-    values.forEach((value, place) => value === null || shown(boxes[place]) === value || put(boxes[place], value));
+    const late = values.map((value, place) => [boxes[place], value]).filter(([box, value]) =>
+      value !== null && shown(box) !== value);
+    late.forEach(([box, value]) => put(box, value));
+    // A tab that answers by itself when it is opened may have answered its own example.
+    if (late.length) setTimeout(() => panel.querySelector(".kb-answers-itself")?.click());
   }
 };
 const timer = Object.keys(kept).length && setInterval(restore, CHECK_MILLISECONDS);

@@ -54,7 +54,7 @@ class MinuteRuns:
         with self.lock:
             if any(run.is_going_on for run in self.runs.values()):
                 raise ValueError(
-                    "One run must be over before another starts. Received: a run of another person is going on. "
+                    "One run must be over before another starts. Received: another that is going on. "
                     "Try again in a minute."
                 )
             run = MinuteRun(text, language, self.minutes, num_sentences)

@@ -1,6 +1,7 @@
 """The one-minute run on the tab "Training": paste a text, watch the tiny size learn it, stop it, ask it."""
 
 import html
+import secrets
 
 import gradio as gr
 
@@ -11,6 +12,7 @@ from demo.questions import PAGE_QUESTION, answer_on_page, check_texts
 
 SECONDS = 2  # Between two looks.
 TOP_K = 5
+SECRET = secrets.token_hex()  # A run does not outlive this process, nor does its name.
 GONE = "A run is kept until a few others were started. Received: one that is gone. Start another."
 
 
@@ -43,7 +45,8 @@ def build_section(say, runs, queue):
     def look(run_name, done_before):
         if run := runs.find(run_name):
             return _look(say, parts, run, done_before)
-        return {parts["shown"]: refusal_card(say, ValueError(GONE))} | _controls(parts, False, False)
+        told = {parts["shown"]: refusal_card(say, ValueError(GONE)), name: None} if run_name else {}
+        return told | _controls(parts, False, False)
 
     parts["start"].click(start, parts["text"], outputs, **quiet)
     parts["stop"].click(stop, [name, done], outputs, **quiet)
@@ -68,7 +71,10 @@ def build_section(say, runs, queue):
 
 
 def _lay_out(say):
-    parts = {"name": gr.State(None), "done": gr.State(None), "clock": gr.Timer(SECONDS, active=False)}
+    # The browser remembers the run, so that another language of the page, or the page loaded again, finds it: the clock
+    # goes until a first look has told whether there is one.
+    name = gr.BrowserState(None, storage_key="kbert-minute-run", secret=SECRET)
+    parts = {"name": name, "done": gr.State(None), "clock": gr.Timer(SECONDS)}
     with gr.Column(elem_classes="kb-section"):
         gr.HTML(f"<h2>{html.escape(say('minute.title'))}</h2>{note(say('minute.note'))}", js_on_load=None)
         with gr.Row(elem_classes="kb-tab"):

@@ -10,6 +10,9 @@ from demo.bars import refusal_card
 # the words round each mask.
 MAX_CHARACTERS = 10_000
 
+# Bounds the work of one question: each mask of a text that is longer than the model takes a pass of its own.
+MAX_MASKS = 20
+
 # Every question waits in one queue: a forward pass already takes all cores, and two would only slow each other down.
 MODEL_QUEUE = {"concurrency_id": "model", "concurrency_limit": 1}
 
@@ -31,6 +34,14 @@ def check_texts(*texts, most=MAX_CHARACTERS):
                 f"A text must have at most {most:,} characters. "
                 f"Received: {len(text):,} characters. Shorten it, or ask part by part."
             )
+
+
+def check_masks(text):
+    """Raise ValueError unless a text has at most `MAX_MASKS` masks."""
+    if text.count("[MASK]") > MAX_MASKS:
+        raise ValueError(
+            f"A text must have at most {MAX_MASKS} masks. Received: {text.count('[MASK]')} masks. Ask part by part."
+        )
 
 
 def answer_on_page(say):

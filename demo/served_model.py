@@ -1,12 +1,16 @@
 """The page's questions, answered by a model behind TensorFlow Serving or `kbert serve`."""
 
 import dataclasses
+import re
 
 from demo.page_model import PageModel
 from kbert.inference.fill_mask import DEFAULT_TOP_K, Candidate, FilledMask
 from kbert.inference.masked_text import MASK, MaskedText
 from kbert.inference.sentence_pair import PairVerdict
 from kbert.serving.client import open_client
+
+# A question of each language, and what a word of it looks like.
+PROBES = {"en": ("The [MASK] is here.", "[A-Za-z]{2}"), "ko": ("나는 [MASK]에 간다.", "[가-힣]")}
 
 
 def open_served_model(url, tokenizers):
@@ -21,9 +25,19 @@ def open_served_model(url, tokenizers):
         ImportError: gRPC's packages are not installed.
     """
     served = ServedModel(url)
-    served.fill_mask(MASK)
+    languages = _languages(served.fill_mask)
     cards = ({"name": url, "text": ""},)
-    return PageModel(served.fill_mask, served.sentence_pair, tokenizers, cards=cards)
+    return PageModel(served.fill_mask, served.sentence_pair, tokenizers, languages=languages, cards=cards)
+
+
+def _languages(fill_mask):
+    """Return those of "en" and "ko" in which a model answers: it fills a mask with a word of the language."""
+    found = []
+    for language, (question, script) in PROBES.items():
+        (mask,) = fill_mask(question)
+        if any(re.search(script, candidate.word) for candidate in mask.candidates):
+            found.append(language)
+    return tuple(found) or ("en",)
 
 
 @dataclasses.dataclass(frozen=True)

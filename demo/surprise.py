@@ -8,7 +8,7 @@ import re
 import gradio as gr
 
 from demo.bars import answer_card, note, percent
-from demo.questions import PAGE_QUESTION, answer_on_page, answer_to_program, check_texts
+from demo.questions import PAGE_QUESTION, answer_on_page, answer_to_program, check_masks, check_texts
 
 MAX_CHARACTERS = 1_000  # A text of n tokens takes n passes of the model.
 FULL_COLOR = 10.0  # Nats at which a word has all the colour: a probability of 0.005 %.
@@ -33,15 +33,18 @@ def build_section(say, model, text):
         text: `gr.Textbox`, the text to score; a pressed word changes it.
 
     Returns:
-        The event after which the text has a word masked.
+        (the event after which the text has a word masked, dict of the Gradio event that takes the words away).
     """
 
     @answer_on_page(say)
     def show(text):
         check_texts(text, most=MAX_CHARACTERS)
+        check_masks(text)
+        words = ()
         if "[MASK]" in text:  # The best whole text of it.
-            text = model.fill_jointly(text, 1, None)[0].text
-        return surprise_card(say, text, _score(model, text))
+            (best,) = model.fill_jointly(text, 1, None)
+            text, words = best.text, best.words
+        return surprise_card(say, text, _score(model, text), words)
 
     def masked(event: gr.EventData):
         return event.text
@@ -49,7 +52,9 @@ def build_section(say, model, text):
     ask = gr.Button(say("surprise.ask"))
     shown = gr.HTML("", js_on_load=PRESS_WORD, elem_classes="kb-surprise")
     ask.click(show, text, shown, **PAGE_QUESTION)
-    return shown.select(masked, None, text, show_progress="hidden", api_visibility="private")
+    quiet = dict(show_progress="hidden", api_visibility="private")
+    clear = dict(fn=None, inputs=None, outputs=shown, js="() => ''", **quiet)
+    return shown.select(masked, None, text, **quiet), clear
 
 
 def publish(model):
@@ -85,8 +90,15 @@ def surprise_of_words(text, tokens):
     return [tuple(word) for word in words]
 
 
-def surprise_card(say, text, score):
-    """Return the words of a text as HTML, each a button, the more coloured the more it surprises."""
+def surprise_card(say, text, score, filled=()):
+    """Return the words of a text as HTML, each a button, the more coloured the more it surprises.
+
+    Args:
+        say: `demo.words.Words`.
+        text: str.
+        score: `kbert.inference.score.TextScore` of it.
+        filled: tuple of str, the words that the model put where [MASK] stood.
+    """
     parts, done = [], 0
     for start, end, surprise in surprise_of_words(text, score.tokens):
         share = min(1.0, surprise / FULL_COLOR)
@@ -100,6 +112,7 @@ def surprise_card(say, text, score):
     words = "".join(parts) + html.escape(text[done:])
     return answer_card(
         f'<p class="kb-words">{words}</p>',
+        note(say("surprise.filled", words=", ".join(filled))) if filled else "",
         note(say("surprise.perplexity", perplexity=score.perplexity)),
         note(say("surprise.note")),
     )

@@ -84,7 +84,7 @@ button[role="tab"][aria-selected="true"]::after { background: var(--slider-color
 }
 .kb-buttons { flex-wrap: nowrap; }
 /* A list's arrow would lie on the name of what is chosen. */
-@media (max-width: 500px) { .kb-buttons:has([role="listbox"]) .form { flex-direction: column; } }
+@media (max-width: 500px) { .kb-buttons:has([role="combobox"]) .form { flex-direction: column; } }
 .kb-examples .label svg { display: none; }
 .kb-examples .gallery-item, .kb-examples .gallery-item div { text-align: left; }
 

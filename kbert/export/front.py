@@ -113,4 +113,4 @@ def _write_token_ids(source, path, runtime, *arguments):
 
 
 def _missing(error, extra):
-    return ImportError(f"An export needs {error.name}. Install it with `pip install keras-kbert[{extra}]`.")
+    return ImportError(f"An export needs {error.name}. Install it with `pip install 'keras-kbert[{extra}]'`.")

@@ -1,5 +1,6 @@
 """Which of kbert's own models reads a text."""
 
+import functools
 import re
 
 ENGLISH, KOREAN = "kbert-small-en", "kbert-small-ko"
@@ -15,15 +16,15 @@ def by_language(make):
     """Return a function that puts each question to the preset for its texts.
 
     Args:
-        make: a class of questions, such as `FillMask`; called once with the name of each preset.
+        make: a class of questions, such as `FillMask`; called with the name of a preset when that is first asked.
 
     Returns:
         A function of the class's call arguments. Texts are those that are str, also in a list or in pairs.
     """
-    questions = {name: make(name) for name in (ENGLISH, KOREAN)}
+    open_once = functools.cache(make)
 
     def ask(*values, **settings):
-        return questions[preset_for(*_texts(values))](*values, **settings)
+        return open_once(preset_for(*_texts(values)))(*values, **settings)
 
     return ask
 

@@ -173,5 +173,5 @@ def read_tensor(tensor):
 def _package_folder(name):
     spec = importlib.util.find_spec(name)  # Finds a package without importing it.
     if spec is None:
-        raise ImportError(f"A SavedModel needs {name}. Install it with `pip install keras-kbert[tensorflow]`.")
+        raise ImportError(f"A SavedModel needs {name}. Install it with `pip install 'keras-kbert[tensorflow]'`.")
     return pathlib.Path(spec.submodule_search_locations[0])

@@ -21,7 +21,7 @@ class GrpcClient:
             from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
         except ModuleNotFoundError as error:
             raise ImportError(
-                f"gRPC needs {error.name}. Install it with `pip install keras-kbert[serving]`."
+                f"gRPC needs {error.name}. Install it with `pip install 'keras-kbert[serving]'`."
             ) from error
         address, _, self.name = url.removeprefix("grpc://").partition("/")
         self.timeout = timeout

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from demo.inside_tab import LOOKS
 from kbert import InspectText, PlayMasking
 from page.page_driver import both_widths, expect_bars, open_tab
 
@@ -44,6 +45,25 @@ def test_inside_shows_the_attention_and_the_sum_of_what_is_typed(page, checkpoin
     page.get_by_label("Second text").fill("The river. " * 40)
     page.get_by_role("button", name="Look inside").click()
     expect(page.locator(".kb-answer").get_by_role("alert")).to_contain_text("A text must have at most 64 tokens")
+
+
+def test_a_shorter_text_leaves_no_token_chosen_that_it_has_not(page, checkpoint):
+    from playwright.sync_api import expect
+
+    open_tab(page, "Inside")
+    page.get_by_label("Text to look into").fill("He studied.")
+    found = InspectText(checkpoint)("He studied.")
+    last = len(found.tokens) - 1
+    assert last < LOOKS["en"][0]  # What was chosen for the example.
+    for layer in ("2", "1"):
+        page.get_by_label("Layer").click()
+        page.get_by_role("option", name=layer, exact=True).last.click()
+        expect_chart(page, 1, found.attention_maps[int(layer) - 1].mean(0))
+    expect(page.get_by_label("From token", exact=True)).to_have_value(f"{last} {found.tokens[last]}")
+    page.get_by_role("button", name="Look inside").click()
+    shares = {(n, m): found.attention_maps[n, m, last, LOOKS["en"][1]] for n in range(2) for m in range(3)}
+    expect(page.locator(".kb-pictures .kb-percent")).to_have_text([f"{s:.1%}" for s in sorted(shares.values())[:0:-1]])
+    expect(page.get_by_text("is not in the list of choices")).to_have_count(0)
 
 
 @both_widths

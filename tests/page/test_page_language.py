@@ -22,6 +22,7 @@ from kbert import (
     BertSpanFinder,
     Choose,
     FillMask,
+    InspectText,
     PlayMasking,
     ScoreText,
     SentencePair,
@@ -91,6 +92,20 @@ def test_a_switch_of_language_keeps_the_tab_and_what_was_typed(browser, address,
     page.close()
 
 
+def test_a_tab_that_answers_when_it_is_opened_answers_what_was_typed(browser, address, checkpoint):
+    from playwright.sync_api import expect
+
+    page = browser.new_page(locale="en-US")
+    page.goto(address)
+    open_tab(page, "Inside")
+    page.get_by_label("Text to look into").fill("He studied law.")
+    page.get_by_role("link", name="한국어").click()
+    expect(page.get_by_label("들여다볼 글")).to_have_value("He studied law.")
+    pieces = page.locator(".kb-answer .kb-pieces:visible b")
+    expect(pieces).to_have_text(InspectText(checkpoint)("He studied law.").tokens)
+    page.close()
+
+
 def test_browsers_are_led_to_their_language_unless_one_was_chosen():
     from starlette.applications import Starlette
     from starlette.responses import PlainTextResponse
@@ -128,7 +143,7 @@ def fields(text):
 
 
 def test_an_unknown_refusal_is_quoted_with_its_braces():
-    assert Words("ko").refusal(ValueError("Odd {0}.")) == "답할 수 없습니다. 영어로 된 까닭: Odd {0}."
+    assert Words("ko").refusal(ValueError("Odd {0}.")) == "답할 수 없습니다. 이유(영어): Odd {0}."
     assert Words("en").refusal(ValueError("Odd {0}.")) == "Odd {0}."
 
 
@@ -142,12 +157,12 @@ def test_what_people_meet_as_a_refusal_is_said_in_korean():
         "20개": lambda: fill_mask_tab._ask(tabs, "[MASK]" * 21, 5, None),
         "51개": lambda: fill_mask_tab._ask(tabs, "[MASK]", 5, ["a"] * 51),
         "'the'": lambda: fill_mask("the"),
-        "빈 글": lambda: fill_mask(" "),
+        "글이 비어": lambda: fill_mask(" "),
         "'\u2603'": lambda: fill_mask("[MASK]", targets=["\u2603"]),
         "'[MASK] a'": lambda: ScoreText(model, tokenizer)("[MASK] a"),
         "토큰 40개": lambda: PlayMasking(model, tokenizer)("cat " * 40, 1),
         "1개": lambda: joints._ask(tabs, "the cat."),
-        "빈 물음": lambda: Answer(BertSpanFinder(backbone), tokenizer)(" ", "the cat"),
+        "물음이 비어": lambda: Answer(BertSpanFinder(backbone), tokenizer)(" ", "the cat"),
         "30개": lambda: MinuteRuns().start("One. Two."),
         "둘 이상": lambda: Choose(BertMultipleChoice(backbone), tokenizer)("the", ["cat"]),
         "http://127.0.0.1:9/x": lambda: open_served_model("http://127.0.0.1:9/x", {}),
@@ -156,4 +171,4 @@ def test_what_people_meet_as_a_refusal_is_said_in_korean():
         with pytest.raises(ValueError) as refusal:
             ask()
         said = Words("ko").refusal(refusal.value)
-        assert part in said and "영어로" not in said
+        assert part in said and "이유(영어)" not in said

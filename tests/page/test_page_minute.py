@@ -33,6 +33,15 @@ def test_a_text_is_learnt_watched_stopped_and_asked(browser, address):
     ask = first.get_by_role("button", name="Ask", exact=True)
     expect(ask).to_be_visible(timeout=240_000)  # It has saved.
     expect(card).to_contain_text("rows a second")
+    first.get_by_role("link", name="한국어").click()  # The other page finds the run, and leads back to it.
+    expect(first.get_by_role("status").filter(has_text="문장 96개.")).to_be_visible()
+    expect(first.get_by_role("button", name="묻기", exact=True)).to_be_visible()
+    first.get_by_role("link", name="English").click()
+    expect(ask).to_be_visible()
+    first.reload()
+    open_tab(first, "Training")
+    expect(ask).to_be_visible()
+    expect(first.get_by_role("button", name="Stop", exact=True)).to_be_enabled()
     expect(first.get_by_role("heading", name="What it answers now").last).to_be_visible()
     first.get_by_role("button", name="Stop", exact=True).click()
     expect(card).to_contain_text("Stopped: the last save stays.")

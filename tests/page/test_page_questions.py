@@ -3,9 +3,8 @@
 import time
 
 from demo.app import build_app, launch_options
-from demo.fill_mask_tab import MAX_MASKS
 from demo.page_model import PageModel
-from demo.questions import MAX_CHARACTERS
+from demo.questions import MAX_CHARACTERS, MAX_MASKS
 from kbert import FillMask, SentencePair
 from kbert.inference.languages import preset_for
 from kbert.text.tokenizer import WordPieceTokenizer

@@ -3,8 +3,9 @@
 import pytest
 from served import serve as serve_model
 
-from demo.served_model import open_served_model
+from demo.served_model import _languages, open_served_model
 from kbert import FillMask, SentencePair
+from kbert.inference.languages import ENGLISH, KOREAN, by_language
 from page.page_driver import expect_bars, open_tab, show, text_box
 
 
@@ -29,6 +30,12 @@ def test_answers_are_those_of_the_model(exported, model_server):
         model.sentence_pair("the cat", " ")
     with pytest.raises(ValueError, match="An address must be http"):
         open_served_model("bert", {})
+
+
+def test_the_examples_are_in_the_language_of_the_model():
+    assert _languages(FillMask(ENGLISH)) == ("en",)
+    assert "ko" in _languages(FillMask(KOREAN))
+    assert _languages(by_language(FillMask)) == ("en", "ko")
 
 
 def test_the_page_shows_what_the_server_answers(browser, exported, model_server):
