@@ -8,7 +8,7 @@ from hugging_face_models import TOKENS, random_inputs
 from kbert.cli import main
 from kbert.config import BertConfig
 from kbert.convert import from_keras_hub, load, save_checkpoint, save_keras_hub, to_keras_hub
-from kbert.models import BertBackbone, BertPretrainer
+from kbert.models import BertBackbone, BertClassifier, BertPretrainer
 from kbert.text.tokenizer import WordPieceTokenizer
 
 keras_hub = pytest.importorskip("keras_hub")
@@ -89,6 +89,26 @@ def test_preset_folder_by_command_and_back(tmp_path, capsys):
 
     assert main(["convert", str(tmp_path / "ours"), str(preset), "--to", "keras-hub"]) == 2
     assert "must be new or empty" in capsys.readouterr().err
+
+
+def test_a_classifier_keeps_its_head_and_another_head_is_told(tmp_path):
+    theirs = keras_hub.models.BertTextClassifier(
+        fill(to_keras_hub(BertBackbone(CONFIG))), num_classes=3, dropout=0.25, preprocessor=None
+    )
+    save_keras_hub(BertPretrainer(BertBackbone(CONFIG)), WordPieceTokenizer(TOKENS), tmp_path / "preset")
+    theirs.save_to_preset(str(tmp_path / "preset"))
+    checkpoint = load(tmp_path / "preset")
+    assert isinstance(checkpoint.model, BertClassifier)
+    assert (checkpoint.model.classifier_head.dropout_rate, len(checkpoint.model.label_names)) == (0.25, 3)
+    inputs = random_inputs(3, 7)
+    wanted = theirs(inputs, training=False)
+    ours = checkpoint.model(inputs, training=False)["logits"]
+    np.testing.assert_allclose(*map(keras.ops.convert_to_numpy, (ours, wanted)), atol=1e-5)
+
+    path = tmp_path / "preset" / "task.json"
+    path.write_text(path.read_text().replace("BertTextClassifier", "BertMaskedLM"))
+    with pytest.warns(UserWarning, match="a BertMaskedLM, kbert reads the encoder; its head is left out"):
+        assert isinstance(load(tmp_path / "preset").model, BertPretrainer)
 
 
 @pytest.mark.parametrize("strip_accents", [None, False])

@@ -1,7 +1,9 @@
-"""KerasHub's BertBackbone in and out. It has no pretraining heads, and computes the tanh form of GELU."""
+"""KerasHub's BertBackbone in and out, and its BertTextClassifier in. Both compute the tanh form of GELU."""
 
+import json
 import pathlib
 import tempfile
+import warnings
 
 import keras
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from kbert.config import BertConfig
 from kbert.convert.checkpoint import Checkpoint
 from kbert.convert.tokenizer_fit import check_tokenizer
-from kbert.models import BertBackbone, BertPretrainer
+from kbert.models import BertBackbone, BertClassifier, BertPretrainer
 from kbert.text.tokenizer import WordPieceTokenizer
 from kbert.text.tokenizer_files import has_hangul_syllables
 
@@ -48,7 +50,26 @@ def load_keras_hub(preset, dtype=None, **config_changes):
     )
     backbone = from_keras_hub(theirs, dtype=dtype, **config_changes)
     check_tokenizer(tokenizer, backbone.config.vocabulary_size, f"the vocabulary of {preset}")
-    return Checkpoint(BertPretrainer(backbone), tokenizer, ("mlm", "nsp"), str(preset), _config_of(theirs))
+    model = _with_head(backbone, preset) or BertPretrainer(backbone)
+    return Checkpoint(model, tokenizer, ("mlm", "nsp"), str(preset), _config_of(theirs))
+
+
+def _with_head(backbone, preset):
+    """Return the `BertClassifier` of a folder that holds a `BertTextClassifier`; None where there is no head.
+
+    A head that is none of kbert's models is left out, with a warning.
+    """
+    path = pathlib.Path(preset) / "task.json"
+    if not path.is_file():
+        return None
+    name = json.loads(path.read_text(encoding="utf-8"))["class_name"]
+    if name != "BertTextClassifier":
+        warnings.warn(f"Of {preset}, a {name}, kbert reads the encoder; its head is left out.", stacklevel=3)
+        return None
+    theirs = import_keras_hub().models.BertTextClassifier.from_preset(str(preset), dtype="float32")
+    ours = BertClassifier(backbone, theirs.num_classes, dropout=theirs.dropout)
+    ours.classifier_head.dense.set_weights(theirs.output_dense.get_weights())
+    return ours
 
 
 def from_keras_hub(keras_hub_backbone, dtype=None, **config_changes):
