@@ -56,7 +56,7 @@ def assemble(config, tensors, settings, path, dtype=None):
         config: `BertConfig`.
         tensors: dict of Hugging Face name, in any of its spellings, to array.
         settings: dict of the file's config.json: `architectures`, `id2label`, `problem_type`, `classifier_dropout`,
-            `tie_word_embeddings` are read.
+            `tie_word_embeddings` and kbert's own `tags_pieces` are read.
         path: of the weights, for messages.
         dtype: dtype policy of the model.
 
