@@ -88,9 +88,7 @@ def build_tab(say, model):
     gr.on([ask.click, text.submit, top_k.release, only.submit, jointly.input], **question)
     examples.load_input_event.then(**question)
     if coloured:
-        pressed, clear = coloured
-        pressed.then(**question)
-        gr.on([text.input, examples.load_input_event], **clear)  # The words are no longer those of the text.
+        coloured.then(**question)
     insert.click(None, text, text, js=INSERT_MASK)
 
 

@@ -23,6 +23,13 @@ PRESS_WORD = """element.addEventListener("click", (event) => {
   trigger("select", { text: parts.map((part) => (isMasked(part) ? "[MASK]" : part.textContent)).join("") });
 });"""
 
+# Words of another text go: one that is pressed would put that text in the place of what was typed.
+KEEP_WORDS = """(text, shown) => {
+  const parts = [...(document.querySelector(".kb-surprise .kb-words")?.childNodes ?? [])];
+  const isMasked = (part) => part.ariaPressed === "true";
+  return parts.map((part) => (isMasked(part) ? "[MASK]" : part.textContent)).join("") === text ? shown : "";
+}"""
+
 
 def build_section(say, model, text):
     """Lay out the button and what it shows.
@@ -33,7 +40,7 @@ def build_section(say, model, text):
         text: `gr.Textbox`, the text to score; a pressed word changes it.
 
     Returns:
-        (the event after which the text has a word masked, dict of the Gradio event that takes the words away).
+        The event after which the text has a word masked.
     """
 
     @answer_on_page(say)
@@ -53,8 +60,8 @@ def build_section(say, model, text):
     shown = gr.HTML("", js_on_load=PRESS_WORD, elem_classes="kb-surprise")
     ask.click(show, text, shown, **PAGE_QUESTION)
     quiet = dict(show_progress="hidden", api_visibility="private")
-    clear = dict(fn=None, inputs=None, outputs=shown, js="() => ''", **quiet)
-    return shown.select(masked, None, text, **quiet), clear
+    text.change(None, [text, shown], shown, js=KEEP_WORDS, **quiet)
+    return shown.select(masked, None, text, **quiet)
 
 
 def publish(model):
