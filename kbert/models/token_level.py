@@ -8,9 +8,6 @@ from kbert.models.class_accuracy import ClassAccuracy
 from kbert.models.cross_entropy import ClassLoss
 from kbert.models.task_training import TaskTraining, checked_label_names
 
-# What exp makes 0 of, beside any logit.
-PADDING_LOGIT = -10_000.0
-
 
 @keras.saving.register_keras_serializable(package="kbert")
 class BertTagger(TaskTraining, keras.Model):
@@ -78,9 +75,9 @@ class BertSpanFinder(TaskTraining, keras.Model):
         token_ids, segment_ids, padding_mask: int32 `[B, T]`: [CLS] question [SEP] text [SEP].
 
     Returns:
-        dict of `start` and `end`, float32 logits `[B, T]` over the positions. Those of padding are `PADDING_LOGIT`, so
-        that neither a softmax nor the loss depends on how long the longest row of a batch is. In `fit`, targets are int
-        `[B]` positions, 0 ([CLS]) for no answer.
+        dict of `start` and `end`, float32 logits `[B, T]` over the positions. Padding has logits too: mask them before
+        a softmax if the rows differ in length. In `fit`, targets are int `[B]` positions, 0 ([CLS]) for no answer, and
+        padding is masked, so that a row learns the same whatever the longest row of its batch.
 
     Source: paper section 4.2; google-research/bert `run_squad.create_model` (no dropout on the head).
     """
@@ -89,8 +86,7 @@ class BertSpanFinder(TaskTraining, keras.Model):
         head = DenseHead(2, 0.0, backbone.config.initializer_stddev, dtype=backbone.dtype_policy, name="span")
         inputs = token_inputs()
         logits = head(backbone(inputs)["sequence_output"])  # [B, T, 2]
-        is_padding = 1.0 - keras.ops.cast(inputs["padding_mask"], "float32")
-        logits = logits + PADDING_LOGIT * is_padding[:, :, None]
+        logits = _WithoutPadding(name="without_padding")(logits, inputs["padding_mask"])
         outputs = {"start": logits[:, :, 0], "end": logits[:, :, 1]}
         super().__init__(inputs=inputs, outputs=outputs, **({"name": "bert_span_finder"} | kwargs))
         self.backbone = backbone
@@ -106,3 +102,14 @@ class BertSpanFinder(TaskTraining, keras.Model):
         """Return cross entropy and accuracy over the positions, for both ends."""
         losses = {"start": ClassLoss(), "end": ClassLoss()}
         return losses, {"start": [ClassAccuracy()], "end": [ClassAccuracy()]}
+
+
+class _WithoutPadding(keras.layers.Layer):
+    """Make the logits `[B, T, 2]` of padding so small, in training, that a softmax gives them nothing."""
+
+    SMALL = -10_000.0
+
+    def call(self, logits, padding_mask, training=None):
+        if not training:
+            return logits
+        return logits + self.SMALL * (1.0 - keras.ops.cast(padding_mask, logits.dtype))[:, :, None]
