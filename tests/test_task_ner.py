@@ -76,6 +76,7 @@ def test_tags_come_back_through_any_windows(tmp_path_factory, pairs):
 def test_documents_are_read_whole_and_scored_by_sentence(tmp_path):
     task = open_text(tmp_path, CONLL, "conll2003", document_context=True)
     assert [len(sentence.lengths) for sentence in task.train] == [2, 1]
+    assert not task.tags_pieces  # "." is one character; not all words are.
     (first, second) = task.rows(TOKENIZER, task.train, 40)
     assert len(first.parts[0].token_ids) > len(second.parts[0].token_ids)
     # A span that would go on over the end of a sentence is two.
