@@ -36,7 +36,7 @@ class Settings:
     checkpoint: str = setting(text="preset or folder")
     texts: str = setting(None, "file with a text a line, a [MASK] in each (default: the sentences of the repository)")
     backends: tuple = setting(("tensorflow", "jax", "torch"), "of kbert")
-    seconds: float = setting(4.0, "that each is timed for, after a first round")
+    seconds: float = setting(3.0, "that each is timed for, after a first round")
     only: str = setting(None, "run one side in this process, as this script starts itself", choices=("kbert", PEER))
 
 
