@@ -80,7 +80,7 @@ def test_a_size_that_comes_again_is_measured_with_the_fastest_of_each_program(mo
             return {"error": "left out"}
         return {"seconds_per_step": seconds[backend], "tokens_per_second": 1 / seconds[backend], "peak_gib": 1.0}
 
-    monkeypatch.setattr(benchmark, "_run", run)
+    monkeypatch.setattr(benchmark, "run_peer", run)
     found = benchmark.main(["--work", "2x64:3x32", "4x64:3x32", "2x64:1x64", "2x64:1x32"])
     ran = [[(row["name"], row["backend"]) for row in work["rows"]] for work in found["work"]]
     names = [configuration[:2] for configuration in best]

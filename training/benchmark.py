@@ -60,7 +60,7 @@ def main(argv=None):
         pieces = [Work.read(text) for text in settings.work]
     gpu = shutil.which("nvidia-smi") is not None
     best = BEST + (ON_GPU if gpu else ())
-    peak = _run(*PEAK, pieces[0], settings.steps)
+    peak = run_peer(*PEAK, pieces[0], settings.steps)
     if "error" not in peak:
         print(f"a matrix product in bfloat16: {peak['flops_per_second'] / 1e9:,.0f} GFLOP/s")
     found, fastest = [], {}
@@ -69,7 +69,7 @@ def main(argv=None):
         size = (work.layers, work.width)
         print(f"\n{work}\n{'':14}{'backend':12}{'precision':16}{'tokens/s':>10}{'GiB':>7}{'of peak':>9}")
         for configuration in fastest.get(size, best if number else best + OTHERS):
-            result = _run(*configuration, work, settings.steps)
+            result = run_peer(*configuration, work, settings.steps)
             rows.append(dict(zip(("name", "backend", "precision"), configuration, strict=True)) | result)
             print(_describe(rows[-1], work, peak), flush=True)
         ratios = dict(_compare(rows))
@@ -113,7 +113,8 @@ def _describe(row, work, peak):
     return f"{title}{row['tokens_per_second']:10,.0f}{row['peak_gib']:7.1f}{share:9.0%}"
 
 
-def _run(name, backend, precision, work, steps):
+def run_peer(name, backend, precision, work, steps):
+    """Return what training/peers.py printed, run in a process of its own; {"error": its last line} if it failed."""
     environment = os.environ | {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
     command = [sys.executable, "-m", "training.peers", name, precision, str(work), str(steps)]
     finished = subprocess.run(command, env=environment, capture_output=True, text=True)

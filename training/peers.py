@@ -3,10 +3,11 @@
     KERAS_BACKEND=tensorflow python -m training.peers kbert mixed_bfloat16 4x256:32x128 10
 
 Same work for each: random tokens, 20 masked places a row (77 above length 128), AdamW, dropout 0.1. KerasHub has no
-next-sentence head and trains without it. "peak" in the place of a name times a matrix product instead. The last line is
-one JSON object.
+next-sentence head and trains without it. "kbert-remat" computes each block a second time. "peak" in the place of a name
+times a matrix product instead. The last line is one JSON object.
 """
 
+import functools
 import json
 import statistics
 import sys
@@ -42,13 +43,14 @@ def make_batch(work):
     return inputs, targets, weights
 
 
-def kbert_step(precision, work, batch):
+def kbert_step(precision, work, batch, remat=False):
     """Return a function that makes one step of kbert."""
     from kbert.config import BertConfig
     from kbert.models import BertBackbone, BertPretrainer
     from kbert.optimization import BertAdamW
 
     model = BertPretrainer(BertBackbone(BertConfig.named(f"{work.layers}x{work.width}"), dtype=precision))
+    model.backbone.remat = remat
     model.compile(BertAdamW(1e-4))
     inputs, targets, weights = batch
     return lambda: model.train_on_batch(inputs, targets, weights)
@@ -133,7 +135,12 @@ def matrix_product(precision):
     return lambda: float(ops.convert_to_numpy(ops.cast(ops.matmul(left, right)[0, 0], "float32")))
 
 
-STEPS = {"kbert": kbert_step, "keras-hub": keras_hub_step, "transformers": transformers_step}
+STEPS = {
+    "kbert": kbert_step,
+    "kbert-remat": functools.partial(kbert_step, remat=True),
+    "keras-hub": keras_hub_step,
+    "transformers": transformers_step,
+}
 
 
 def main(argv):
