@@ -111,6 +111,9 @@ def test_a_test_file_of_placeholders_is_not_scored(tmp_path):
         write(tmp_path, f"{stem}.txt", text)
     task = open_tagging("tags", tmp_path)
     assert task.has_answers(task.dev["dev"]) and not task.has_answers(task.test["test"])
+    assert task.notes == (f"the test set from line 1 of {tmp_path}/test.txt on is not scored: all of its tags are O",)
+    write(tmp_path, "test.txt", "a B-X\n")
+    assert open_tagging("tags", tmp_path).notes == ()
 
 
 def test_scores_of_a_model_that_errs(tmp_path):

@@ -104,7 +104,7 @@ class TaggingTask:
 
     def has_answers(self, sentences):
         """Tell whether the tags are known: a file holds them, unless all of them are O."""
-        return any(tag != "O" for sentence in sentences for tag in sentence.tags)
+        return _has_tags(sentences)
 
     def score(self, sentences, answers):
         """Return precision, recall and F1 of whole spans over all kinds, and the mean F1 of the kinds, in percent.
@@ -183,7 +183,7 @@ def open_tagging(name, folder, scheme="IOB2", document_context=False, stride=Non
             sets[split] = _read(path, encoding, column, document_context)
         elif split != "test":
             raise FileNotFoundError(f"There must be a file {stem}. Received: --data {folder} without one.")
-    if not any(tag != "O" for sentence in sets["dev"] for tag in sentence.tags):
+    if not _has_tags(sets["dev"]):
         raise ValueError(f"A file to be scored must have spans. Received: none from {sets['dev'][0].where} on.")
     # One is enough: with any other tag beside it the file is damaged, not a file of parts of speech.
     has_spans = any(tag != "O" and is_span_tag(tag) for sentence in sets["train"] for tag in sentence.tags)
@@ -199,7 +199,18 @@ def open_tagging(name, folder, scheme="IOB2", document_context=False, stride=Non
         dev={"dev": sets["dev"]},
         test={"test": sets["test"]} if "test" in sets else {},
         stride=stride,
+        notes=_notes(sets.get("test")),
     )
+
+
+def _notes(test):
+    if not test or _has_tags(test):
+        return ()
+    return (f"the test set from {test[0].where} on is not scored: all of its tags are O",)
+
+
+def _has_tags(sentences):
+    return any(tag != "O" for sentence in sentences for tag in sentence.tags)
 
 
 def _read(path, encoding, column, document_context):
