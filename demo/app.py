@@ -14,7 +14,7 @@ import gradio as gr
 from starlette.middleware import Middleware
 
 from demo import about_tab, fill_mask_tab, inside_tab, sentence_pair_tab, tasks_tab, tokens_tab, training_tab
-from demo.kept_text import KEEP_TYPED
+from demo.kept_text import KEEP_TYPED, NOTE_TYPED
 from demo.language import SET_LANGUAGE, BrowserLanguage
 from demo.minute_runs import MinuteRuns
 from demo.offline import OfflinePage
@@ -43,6 +43,7 @@ def launch_options(language=None):
     return {
         "theme": THEME,
         "css": CSS,
+        "head": NOTE_TYPED,
         "js": f"() => {{ {SET_LANGUAGE}\n{KEEP_TYPED} }}",
         "app_kwargs": {"middleware": [Middleware(BrowserLanguage, language=language), Middleware(OfflinePage)]},
         "footer_links": [],

@@ -1,5 +1,11 @@
 """A switch of the language keeps what was typed, and the tab: the browser carries both from one page to the other."""
 
+# Of each page's head: Gradio shows its boxes a moment before it runs KEEP_TYPED.
+NOTE_TYPED = """<script>
+window.kbertTyped = new WeakSet();
+document.addEventListener("input", (event) => window.kbertTyped.add(event.target), true);
+</script>"""
+
 # Runs once on each page. A tab is in the page only after it was opened, so its texts wait until it is. Of boxes that
 # nobody typed in, the other page has its own example. Gradio may put its examples there late: what was typed is put
 # back until the person does something below the tabs.
@@ -11,8 +17,7 @@ const CHECK_MILLISECONDS = 100;
 const panels = () => [...document.querySelectorAll(PANELS)];
 const boxesOf = (panel) => [...panel.querySelectorAll(BOXES)];
 const shown = (box) => (box.type === "checkbox" ? box.checked : box.value);
-const typed = new WeakSet();
-document.addEventListener("input", (event) => typed.add(event.target), true);
+const typed = window.kbertTyped;
 const { opened, ...kept } = JSON.parse(sessionStorage.getItem(KEY) || "{}");
 sessionStorage.removeItem(KEY);
 
