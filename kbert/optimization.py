@@ -97,6 +97,7 @@ class BertAdamW(keras.optimizers.Optimizer):
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self._scale = 1.0  # Of the gradients, for one update.
+        self._shared = None  # What all variables of a dtype have in common in one update.
         self.exclude_from_weight_decay(var_names=UNDECAYED_PATTERNS)
 
     def build(self, variables):
@@ -116,7 +117,8 @@ class BertAdamW(keras.optimizers.Optimizer):
 
         index = self._get_variable_index(variable)
         m, v = self._momentums[index].value, self._velocities[index].value
-        length, epsilon = self._length_and_epsilon(length, variable.dtype)
+        factor, epsilon = self._factor_and_epsilon(variable.dtype)
+        length = ops.multiply(length, factor)
         apply_adam(variable, m, v, gradient, self._scale, length, decay, epsilon, self.beta_1, self.beta_2)
 
     def _rates(self, variable, learning_rate):
@@ -136,20 +138,28 @@ class BertAdamW(keras.optimizers.Optimizer):
         gradient = ops.cast(gradient, variable.dtype)
         self.assign_add(m, ops.multiply(ops.subtract(gradient, m), 1 - self.beta_1))
         self.assign_add(v, ops.multiply(ops.subtract(ops.square(gradient), v), 1 - self.beta_2))
-        factor, epsilon = self._length_and_epsilon(length, variable.dtype)
-        return ops.divide(ops.multiply(m, factor), ops.add(ops.sqrt(v), epsilon))
+        factor, epsilon = self._factor_and_epsilon(variable.dtype)
+        length = ops.cast(ops.multiply(length, factor), variable.dtype)
+        return ops.divide(ops.multiply(m, length), ops.add(ops.sqrt(v), ops.cast(epsilon, variable.dtype)))
 
-    def _length_and_epsilon(self, length, dtype):
-        """Return both as scalars that hold the bias correction."""
+    def _factor_and_epsilon(self, dtype):
+        """Return the factor of the step's length, and epsilon, as scalars that hold the bias correction."""
         if not self.bias_correction:
-            return ops.cast(length, dtype), self.epsilon
+            return 1.0, self.epsilon
+        if self._shared is None:
+            return self._corrections(dtype)
+        if dtype not in self._shared:
+            self._shared[dtype] = self._corrections(dtype)
+        return self._shared[dtype]
+
+    def _corrections(self, dtype):
         # On the two numbers, not on m and v, which are arrays: m / c1 / (sqrt(v / c2) + epsilon). In float32 at least:
         # a beta of 0.999 is 1 in bfloat16.
         precise = keras.backend.result_type(dtype, "float32")
         count = ops.cast(self.iterations + 1, precise)
         root = ops.sqrt(1 - ops.power(ops.cast(self.beta_2, precise), count))
-        length = ops.cast(length, precise) * root / (1 - ops.power(ops.cast(self.beta_1, precise), count))
-        return ops.cast(length, dtype), ops.cast(self.epsilon * root, dtype)
+        factor = root / (1 - ops.power(ops.cast(self.beta_1, precise), count))
+        return factor, self.epsilon * root
 
     def _clip_gradients(self, grads):
         if self.clipnorm or not self.global_clipnorm:
@@ -172,14 +182,15 @@ class BertAdamW(keras.optimizers.Optimizer):
         if self._steps_by_kernel and _is_on_torch_cpu(grads):
             self._update_all(grads, trainable_variables, float(learning_rate))
         else:
+            self._shared = {} if self._has_kernels() else None  # TensorFlow runs every operation it is told, each time.
             super()._backend_update_step(grads, trainable_variables, learning_rate)
-        self._scale = 1.0
+        self._scale, self._shared = 1.0, None
 
     def _update_all(self, grads, variables, learning_rate):
         """Move all variables, with PyTorch on a CPU."""
         from kbert.torch_kernels import apply_adam
 
-        factor, epsilon = (float(x) for x in self._length_and_epsilon(1.0, "float32"))
+        factor, epsilon = (float(x) for x in self._factor_and_epsilon("float32"))
         updates = []
         for gradient, variable in zip(grads, variables, strict=True):
             index = self._get_variable_index(variable)

@@ -18,18 +18,20 @@ def apply_adam(variable, m, v, gradient, scale, length, decay, epsilon, beta_1, 
         variable, m, v: `tf.Variable`s of one shape and dtype.
         gradient: tensor of that shape, or `tf.IndexedSlices`.
         scale: scalar, of the gradient.
-        length, decay, epsilon: scalars.
+        length, decay, epsilon: scalars; a decay that is the number 0 costs nothing.
         beta_1, beta_2: floats.
     """
     dtype = variable.dtype
     gradient = tf.cast(tf.convert_to_tensor(gradient), dtype)
     rests = 1 - beta_1, 1 - beta_2  # Here, where they are exact: 0.999 is 1 in bfloat16.
+    is_decayed = not (isinstance(decay, float) and decay == 0)
     scale, length, decay, epsilon, *rests = (tf.cast(x, dtype) for x in (scale, length, decay, epsilon, *rests))
     # TensorFlow's own kernel takes 1 - beta_2 in the dtype of the variable, which half precision is too coarse for.
     if dtype.size < 4 or (variable.shape.num_elements() >= MIN_COMPILED_SIZE and not has_gpu()):
         _compiled_adam(variable.handle, m.handle, v.handle, gradient, scale, length, decay, epsilon, *rests)
         return
-    variable.assign_sub(decay * variable)
+    if is_decayed:
+        variable.assign_sub(decay * variable)
     tf.raw_ops.ResourceApplyAdam(
         var=variable.handle,
         m=m.handle,

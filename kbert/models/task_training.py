@@ -40,6 +40,16 @@ class TaskTraining:
             **kwargs,
         )
 
+    def make_train_function(self, force=False):
+        """Make the function of a step, as Keras does, once the optimizer has its variables.
+
+        Those that a first step makes would have TensorFlow trace it twice, some seconds each.
+        """
+        if keras.backend.backend() == "tensorflow" and not self.optimizer.built:
+            with self.distribute_strategy.scope():
+                self.optimizer.build(self.trainable_variables)
+        return super().make_train_function(force)
+
     def get_compile_config(self):
         config = super().get_compile_config()
         # None stays None: the model may be loaded on another backend, where the choice is another.
