@@ -99,6 +99,8 @@ def _do_once(event, fn, outputs, inputs=(), **settings):
 def _tabs(model):
     """Yield the name and module of each tab that the model has something for."""
     has = {
+        "fill_mask": model.fill_mask,
+        "pair": model.sentence_pair,
         "tasks": model.tasks,
         "inside": model.inspect,
         "training": model.run or model.minute_runs,

@@ -21,28 +21,34 @@ const typed = window.kbertTyped;
 const { opened, ...kept } = JSON.parse(sessionStorage.getItem(KEY) || "{}");
 sessionStorage.removeItem(KEY);
 
+// A box that is not there yet, such as the one to ask a run that has not saved, keeps its text for later.
+const keep = (values, panel, found) => {
+  const length = 1 + found.findLastIndex((value) => value !== null);
+  if (length) values[panel.id] = found.slice(0, length);
+  else delete values[panel.id];
+};
 const put = (box, value) => {
   if (box.type === "checkbox") return box.click();
   box.value = value;
   box.dispatchEvent(new Event("input", { bubbles: true }));
 };
-const restore = () => {
+const restore = (isWhole) => {
   for (const panel of panels()) {
     const values = kept[panel.id];
     const boxes = boxesOf(panel);
-    if (!values || boxes.length < values.length) continue;
+    if (!values || (!isWhole && boxes.length < values.length)) continue;
     const late = values.map((value, place) => [boxes[place], value]).filter(([box, value]) =>
-      value !== null && shown(box) !== value);
+      box && value !== null && shown(box) !== value);
     late.forEach(([box, value]) => put(box, value));
     // A tab that answers by itself when it is opened may have answered its own example.
     if (late.length) setTimeout(() => panel.querySelector(".kb-answers-itself")?.click());
   }
 };
-const timer = Object.keys(kept).length && setInterval(restore, CHECK_MILLISECONDS);
+const timer = Object.keys(kept).length && setInterval(() => restore(false), CHECK_MILLISECONDS);
 const release = (event) => {
   if (!event.target.closest?.(PANELS)) return;
-  restore();
-  for (const panel of panels()) delete kept[panel.id];
+  restore(true);  // A panel that a person uses is not being built.
+  for (const panel of panels()) keep(kept, panel, (kept[panel.id] ?? []).fill(null, 0, boxesOf(panel).length));
   if (!Object.keys(kept).length) clearInterval(timer);
 };
 // Not focusin: Gradio moves the focus by itself.
@@ -58,8 +64,9 @@ document.addEventListener("click", (event) => {
   if (!event.target.closest(".kb-header nav a")) return;
   const values = { ...kept };
   for (const panel of panels()) {
-    const found = boxesOf(panel).map((box) => (typed.has(box) ? shown(box) : null));
-    if (!kept[panel.id] && found.some((value) => value !== null)) values[panel.id] = found;
+    const waiting = kept[panel.id] ?? [];
+    const found = boxesOf(panel).map((box, place) => waiting[place] ?? (typed.has(box) ? shown(box) : null));
+    keep(values, panel, [...found, ...waiting.slice(found.length)]);
   }
   values["opened"] = panels().find((panel) => panel.offsetParent)?.id.split("-")[1] ?? 0;
   sessionStorage.setItem(KEY, JSON.stringify(values));

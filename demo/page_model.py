@@ -14,7 +14,7 @@ from kbert.inference.languages import ENGLISH, KOREAN, by_language, reads
 
 @dataclasses.dataclass(frozen=True)
 class PageModel:
-    """The questions the page puts, each a callable with the signature of the class named, or None.
+    """The questions the page puts, each a callable with the signature of the class named, or None for no tab.
 
     Attributes:
         fill_mask: `kbert.FillMask`.
@@ -52,7 +52,7 @@ def open_page_model(name):
 
     Raises:
         FileNotFoundError: no such preset or folder.
-        ValueError: the checkpoint lacks a trained head.
+        ValueError: the checkpoint has no trained head for masked words, nor for pairs.
     """
 
     def shortened(checkpoint):
@@ -81,8 +81,15 @@ def open_page_model(name):
         sizes = functools.partial(map, lambda preset: sizes_of(load_once(preset)), presets)
         return PageModel(**questions, tokenizers=presets, cards=cards, sizes=sizes)
     checkpoint = load(name)
+    can_fill = "mlm" not in checkpoint.missing_parts and not checkpoint.config.is_causal
+    can_pair = not {"pooler", "nsp"} & {*checkpoint.missing_parts}
+    if not can_fill and not can_pair:
+        FillMask(checkpoint)  # Says what is wrong.
+    opened = {
+        key: kind(checkpoint) for key, kind in kinds.items() if (can_pair if key == "sentence_pair" else can_fill)
+    }
     return PageModel(
-        **{key: kind(checkpoint) for key, kind in kinds.items()},
+        **dict.fromkeys(kinds) | opened,
         tokenizers={pathlib.Path(name).name: checkpoint.tokenizer} | presets,
         languages=reads(checkpoint.tokenizer) or ("en",),
         cards=(card_of(pathlib.Path(name).name, _folder_of(name)),),

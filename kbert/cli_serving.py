@@ -5,6 +5,9 @@ import os
 
 from kbert.quiet_start import load_keras
 
+# What an export does not take, by its format.
+NOT_OF_FORMAT = {"saved_model": ("length",), "onnx": ("length", "top_k", "weights"), "litert": ("top_k", "weights")}
+
 
 def add_serving(commands, add):
     """Add the commands to the parser; `add` is `kbert.cli`'s."""
@@ -23,12 +26,11 @@ def add_serving(commands, add):
         help="what to write; onnx and litert take token ids (default: saved_model)",
     )
     command.add_argument("--length", type=int, help="tokens of the row of litert (default: 128)")
-    command.add_argument("--top-k", type=int, default=10, help="words a mask (default: 10)")
+    command.add_argument("--top-k", type=int, help="of a SavedModel, words a mask (default: 10)")
     command.add_argument(
         "--weights",
-        default="float32",
         choices=("float32", "float16", "int8"),
-        help="how the files hold the weights; the server computes in float32 (default: float32)",
+        help="how a SavedModel holds the weights; the server computes in float32 (default: float32)",
     )
 
     command = add(commands, "serve", _serve, "answer TensorFlow Serving's REST requests on this machine")
@@ -42,10 +44,17 @@ def _export(arguments):
     load_keras()
     from kbert.export import export_saved_model, export_token_ids
 
+    for name in NOT_OF_FORMAT[arguments.format]:
+        if getattr(arguments, name) is not None:
+            raise ValueError(
+                f"Each format takes its own options only. Received: --{name.replace('_', '-')} with "
+                f"--format {arguments.format}."
+            )
     if arguments.format != "saved_model":
         print(export_token_ids(arguments.model, arguments.output, arguments.format, arguments.length))
         return
-    print(export_saved_model(arguments.model, arguments.output, arguments.top_k, arguments.weights))
+    given = {name: getattr(arguments, name) for name in ("top_k", "weights") if getattr(arguments, name) is not None}
+    print(export_saved_model(arguments.model, arguments.output, **given))
 
 
 def _serve(arguments):

@@ -45,9 +45,9 @@ _FIXED_IN_FILE = {
     "pruned_heads": ({}, None),
 }
 # Keys that say nothing about the encoder's sizes: of kbert, of transformers of all years, and what it once wrote about
-# the generation of text.
+# the generation of text. Those that begin with "_" are transformers' own notes.
 _IGNORED_IN_FILE = {
-    "_name_or_path", "_num_labels", "architectures", "bad_words_ids", "begin_suppress_tokens", "bos_token_id",
+    "architectures", "bad_words_ids", "begin_suppress_tokens", "bos_token_id",
     "chunk_size_feed_forward", "classifier_dropout", "cross_attention_hidden_size", "decoder_start_token_id",
     "directionality", "diversity_penalty", "do_sample", "dtype", "early_stopping", "encoder_no_repeat_ngram_size",
     "eos_token_id", "exponential_decay_length_penalty", "finetuning_task", "forced_bos_token_id",
@@ -198,7 +198,7 @@ class BertConfig:
                 )
         known = {file_key: name for name, file_key in _FILE_KEYS.items()}
         _refuse_keys(
-            unknown=set(values) - set(known) - set(_FIXED_IN_FILE) - _IGNORED_IN_FILE,
+            unknown={key for key in values if not key.startswith("_")} - {*known, *_FIXED_IN_FILE, *_IGNORED_IN_FILE},
             missing={key for key, name in known.items() if name not in _OPTIONAL_IN_FILE} - set(values),
             where=str(path),
         )

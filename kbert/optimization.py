@@ -174,7 +174,7 @@ class BertAdamW(keras.optimizers.Optimizer):
 
         grads, scale = scale_to_norm(grads, self.global_clipnorm)
         if not self._has_kernels():
-            return [None if gradient is None else gradient * scale for gradient in grads]
+            return [None if gradient is None else gradient * ops.cast(scale, gradient.dtype) for gradient in grads]
         self._scale = scale  # The step takes it along, rather than to write all gradients once more.
         return grads
 

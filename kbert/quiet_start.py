@@ -1,7 +1,9 @@
 """Load a backend fast, and without the notes of its C++ side, which bury a program's first lines."""
 
 import contextlib
+import json
 import os
+import pathlib
 import sys
 
 # Keras imports these where they are installed, for its scikit-learn wrappers, its pictures and its data frames, which
@@ -33,10 +35,10 @@ def without_native_notes():
 def without_unused_packages():
     """Let Keras and TensorFlow find none of the packages that they import on the chance of a use, while the body runs.
 
-    These stay what they are for everyone else, and can be imported afterwards. JAX is among them where KERAS_BACKEND
-    names another backend: TensorFlow's converter to LiteRT would load it.
+    These stay what they are for everyone else, and can be imported afterwards. JAX is among them where Keras takes
+    another backend: TensorFlow's converter to LiteRT would load it.
     """
-    unused = [*UNUSED_BY_KERAS, *(["jax"] if os.environ.get("KERAS_BACKEND", "jax") != "jax" else [])]
+    unused = [*UNUSED_BY_KERAS, *(["jax"] if _backend() != "jax" else [])]
     hidden = [name for name in unused if name not in sys.modules]
     sys.modules.update(dict.fromkeys(hidden))
     try:
@@ -44,6 +46,16 @@ def without_unused_packages():
     finally:
         for name in hidden:
             del sys.modules[name]
+
+
+def _backend():
+    """Return the name of the backend that Keras will take, which cannot be asked before it has."""
+    if "KERAS_BACKEND" in os.environ:
+        return os.environ["KERAS_BACKEND"]
+    folder = pathlib.Path(os.environ.get("KERAS_HOME") or "~/.keras").expanduser()
+    with contextlib.suppress(OSError, ValueError):
+        return json.loads((folder / "keras.json").read_text(encoding="utf-8")).get("backend", "tensorflow")
+    return "tensorflow"
 
 
 def load_keras():

@@ -28,7 +28,8 @@ def apply_adam(variable, m, v, gradient, scale, length, decay, epsilon, beta_1, 
     scale, length, decay, epsilon, *rests = (tf.cast(x, dtype) for x in (scale, length, decay, epsilon, *rests))
     # TensorFlow's own kernel takes 1 - beta_2 in the dtype of the variable, which half precision is too coarse for.
     if dtype.size < 4 or (variable.shape.num_elements() >= MIN_COMPILED_SIZE and not has_gpu()):
-        _compiled_adam(variable.handle, m.handle, v.handle, gradient, scale, length, decay, epsilon, *rests)
+        step = _adam if has_gpu() else _compiled_adam
+        step(variable.handle, m.handle, v.handle, gradient, scale, length, decay, epsilon, *rests)
         return
     if is_decayed:
         variable.assign_sub(decay * variable)
@@ -48,8 +49,7 @@ def apply_adam(variable, m, v, gradient, scale, length, decay, epsilon, beta_1, 
 
 
 # Of handles, not variables: a function would not run again once the variables that it first saw are gone.
-@functools.partial(tf.function, jit_compile=True, autograph=False)
-def _compiled_adam(variable, m, v, gradient, scale, length, decay, epsilon, rest_1, rest_2):
+def _adam(variable, m, v, gradient, scale, length, decay, epsilon, rest_1, rest_2):
     w, old_m, old_v = (tf.raw_ops.ReadVariableOp(resource=handle, dtype=gradient.dtype) for handle in (variable, m, v))
     gradient = scale * gradient
     new_m = old_m + rest_1 * (gradient - old_m)
@@ -58,6 +58,9 @@ def _compiled_adam(variable, m, v, gradient, scale, length, decay, epsilon, rest
     tf.raw_ops.AssignVariableOp(resource=v, value=new_v)
     moved = w - decay * w - length * new_m / (tf.sqrt(new_v) + epsilon)
     tf.raw_ops.AssignVariableOp(resource=variable, value=moved)
+
+
+_compiled_adam = tf.function(_adam, jit_compile=True, autograph=False)
 
 
 def scale_to_norm(gradients, largest):
@@ -69,7 +72,11 @@ def scale_to_norm(gradients, largest):
     """
     # Dense first: slices may hold a row twice, and TensorFlow would take the norm of each by itself.
     gradients = [None if gradient is None else tf.convert_to_tensor(gradient) for gradient in gradients]
-    norm = tf.linalg.global_norm(gradients)
+    found = [gradient for gradient in gradients if gradient is not None]
+    # Half precision overflows in squares, and the sums of several dtypes do not add.
+    halves = [tf.nn.l2_loss(tf.cast(x, tf.float32) if x.dtype.size < 4 else x) for x in found]
+    widest = max((half.dtype for half in halves), key=lambda dtype: dtype.size)
+    norm = tf.sqrt(2 * tf.add_n([tf.cast(half, widest) for half in halves]))
     return gradients, tf.where(tf.math.is_finite(norm), largest / tf.maximum(norm, largest), float("nan"))
 
 

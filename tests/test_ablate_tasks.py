@@ -1,6 +1,7 @@
 """training/ablate.py --table tasks: four models, real runs of tiny size, each row from its own commands."""
 
 import json
+import shutil
 
 import keras
 import pytest
@@ -60,6 +61,9 @@ def test_each_row_is_pretrained_and_fine_tuned_as_its_name_says(folders, capsys)
     capsys.readouterr()
     assert ablate.main(asked) == results  # Nothing is fine-tuned again.
     assert "training.finetune" not in capsys.readouterr().out
+    shutil.copy(out / "tasks-no-nsp" / "model.safetensors", out / "tasks-bert")
+    ablate.main(asked)  # The encoder is another, so its score is found anew, and no other.
+    assert capsys.readouterr().out.count("training.finetune") == 1
 
 
 def test_sizes_are_fine_tuned_too(folders):

@@ -154,6 +154,26 @@ print(keras.ops.convert_to_numpy(keras.ops.ones(2)).sum(), pandas.DataFrame([1])
     assert run(code, backend).splitlines() == [loaded, "2.0 1 sklearn"]
 
 
+@once
+@pytest.mark.parametrize(
+    ("settings", "loaded"), [(None, "tensorflow"), ("{}", "tensorflow"), ('{"backend": "jax"}', "jax")]
+)
+def test_jax_is_loaded_where_keras_takes_it(tmp_path, settings, loaded):
+    if settings:
+        (tmp_path / "keras.json").write_text(settings)
+    environment = {name: value for name, value in os.environ.items() if name != "KERAS_BACKEND"}
+    code = """
+import sys
+from kbert.quiet_start import load_keras
+load_keras()
+print(*{"jax", "tensorflow"} & {*sys.modules})
+"""
+    finished = subprocess.run(
+        [sys.executable, "-c", code], env=environment | {"KERAS_HOME": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert finished.stdout.split() == [loaded], finished.stderr
+
+
 def test_importing_kbert_loads_nothing_and_prints_nothing():
     code = """
 import sys, kbert

@@ -125,3 +125,15 @@ def test_pair_on_the_preset_tells_a_continuation_from_another_text(capsys):
 def test_refusals_of_the_model_reach_the_person(capsys):
     assert main(["fill-mask", "no mask here"]) == 2
     assert "kbert: A text must hold at least one [MASK]" in capsys.readouterr().err
+
+
+@once
+@pytest.mark.parametrize(
+    ("format_name", "option"),
+    [("onnx", "--weights=int8"), ("litert", "--top-k=3"), ("onnx", "--length=64"), ("saved_model", "--length=64")],
+)
+def test_an_option_that_an_export_would_not_heed_is_refused(tmp_path, capsys, format_name, option):
+    output = tmp_path / "out"
+    assert main(["export", "kbert-small-en", str(output), "--format", format_name, option]) == 2
+    assert f"Received: {option.split('=')[0]} with --format {format_name}." in capsys.readouterr().err
+    assert not output.exists()

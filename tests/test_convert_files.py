@@ -170,23 +170,29 @@ def test_case_follows_the_vocabulary_unless_told(folder, letters):
     assert load(folder).tokenizer.lowercase == letters.islower()
 
 
-@pytest.mark.parametrize(
-    ("letters", "lowercase", "message"),
-    [
-        (string.ascii_uppercase, True, r"cased vocabulary must .*vocab\.txt with capital letters, lowercase=True"),
-        (string.ascii_lowercase, False, r"uncased vocabulary must .*vocab\.txt without capital letters, lowercase=F"),
-    ],
-)
-def test_case_that_does_not_match_is_refused(letters, lowercase, message, tmp_path):
+def folder_with_case(tmp_path, letters, lowercase):
     tokens = [*SPECIAL_TOKENS, *letters]
-    theirs = hugging_face_model("BertModel", vocab_size=len(tokens))
-    theirs.save_pretrained(tmp_path)
+    hugging_face_model("BertModel", vocab_size=len(tokens)).save_pretrained(tmp_path)
     write_vocabulary(tokens, tmp_path / "vocab.txt")
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lowercase}))
-    with pytest.raises(ValueError, match=message):
-        load(tmp_path)
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": not lowercase}))
-    assert load(tmp_path).tokenizer.lowercase != lowercase
+    return tmp_path
+
+
+def test_a_cased_vocabulary_is_not_lower_cased(tmp_path):
+    folder = folder_with_case(tmp_path, string.ascii_uppercase, True)
+    with pytest.raises(ValueError, match=r"cased vocabulary must .*vocab\.txt with capital letters, lowercase=True"):
+        load(folder)
+    assert not load(folder_with_case(tmp_path, string.ascii_uppercase, False)).tokenizer.lowercase
+
+
+def test_an_uncased_vocabulary_without_lower_casing_is_read_as_transformers_does(tmp_path):
+    # The Chinese BERT on the hub is such a folder.
+    folder = folder_with_case(tmp_path, [*string.ascii_lowercase, "中"], False)
+    with pytest.warns(UserWarning, match="Every capital letter is .UNK.: .*Set do_lower_case to true"):
+        tokenizer = load(folder).tokenizer
+    theirs = transformers.BertTokenizerFast.from_pretrained(folder)
+    assert tokenizer.encode("a 中 A") == theirs("a 中 A", add_special_tokens=False)["input_ids"]
+    assert load(folder_with_case(tmp_path, string.ascii_lowercase, True)).tokenizer.lowercase
 
 
 def test_classifier_without_architectures_is_asked_about(tmp_path):

@@ -111,6 +111,19 @@ def test_a_classifier_keeps_its_head_and_another_head_is_told(tmp_path):
         assert isinstance(load(tmp_path / "preset").model, BertPretrainer)
 
 
+def test_a_classifier_of_one_class_is_a_regression(tmp_path):
+    theirs = keras_hub.models.BertTextClassifier(
+        fill(to_keras_hub(BertBackbone(CONFIG))), num_classes=1, preprocessor=None
+    )
+    save_keras_hub(BertPretrainer(BertBackbone(CONFIG)), WordPieceTokenizer(TOKENS), tmp_path / "preset")
+    theirs.save_to_preset(str(tmp_path / "preset"))
+    model = load(tmp_path / "preset").model
+    assert model.problem == "regression"
+    inputs = random_inputs(3, 7)
+    ours, wanted = model(inputs, training=False)["logits"], theirs(inputs, training=False)
+    np.testing.assert_allclose(*map(keras.ops.convert_to_numpy, (ours, wanted)), atol=1e-5)
+
+
 @pytest.mark.parametrize("strip_accents", [None, False])
 def test_the_tokenizer_of_a_preset_splits_as_ours(strip_accents, tmp_path):
     syllables = ["나", "##는", "학교", "##에", "cafe", "café", "東", "京"]

@@ -47,11 +47,22 @@ def states(output):
     return {path.name: path.read_bytes() for _, path in saved_states(output / "state")}
 
 
-def damage(path):
-    """Change one byte in the middle of a shard, as a bad disk or cable does."""
+def damage(path, place=0.5):
+    """Change one byte of a shard, as a bad disk or cable does."""
     content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
+    content[int(len(content) * place)] ^= 1
     path.write_bytes(content)
+
+
+def test_a_shard_that_is_damaged_from_its_first_row_on_is_named(data, tmp_path):
+    shard = data / DatasetInfo.from_folder(data).shards[0].file
+    good = shard.read_bytes()
+    damage(shard, 0.0)
+    try:
+        with pytest.raises(SystemExit, match=f"{shard.name}.*the same command goes on from step 0"):
+            pretrain.main(command(data, tmp_path / "run"))
+    finally:
+        shard.write_bytes(good)
 
 
 def test_a_damaged_shard_is_named_and_the_run_goes_on_with_a_good_one(data, finished, stopped):

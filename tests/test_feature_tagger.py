@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import keras
 import numpy as np
@@ -124,6 +125,18 @@ def test_the_whole_road(encoder, data, tmp_path, capsys):
     right = [line.split("\t")[1] == line.split("\t")[2] for line in lines if line]
     assert np.mean(right) > 0.9 and len(right) > 10
     assert len(list((tmp_path / "states").iterdir())) == 3
+
+
+@once_on_torch
+def test_placeholders_are_answered_and_not_scored(encoder, data, tmp_path, capsys):
+    folder = tmp_path / "data"
+    shutil.copytree(data, folder)
+    (folder / "test.txt").write_text("the O\ncat O\n")
+    fast = ["--units", "4", "--depth", "1", "--epochs", "1", "--layers", "last"]
+    arguments = ["tags", "--data", str(folder), "--init", encoder, "--output", str(tmp_path / "out"), *fast]
+    assert feature_tagger.main(arguments)["scores"].keys() == {"dev"}
+    assert "note: the test set from line 1" in capsys.readouterr().out
+    assert len((tmp_path / "out" / "answers" / "test.tsv").read_text().split("\n")) >= 2
 
 
 @pytest.mark.parametrize(

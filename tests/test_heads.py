@@ -131,6 +131,17 @@ def test_padding_cannot_move_the_answer(name):
         np.testing.assert_allclose(answers[output][real], value[real], atol=1e-6)
 
 
+def test_logits_are_float32_under_a_policy_for_all():
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        for name, make in MODELS.items():
+            outputs = make(BertBackbone(CONFIG))(example_of(name)[0], training=False)
+            assert {keras.backend.standardize_dtype(logits.dtype) for logits in outputs.values()} == {"float32"}, name
+    finally:
+        keras.config.set_dtype_policy(before)
+
+
 def test_what_a_span_teaches_does_not_depend_on_padding():
     model = BertSpanFinder(BertBackbone(CONFIG.replace(dropout=0.0, attention_dropout=0.0)))
     model.compile(keras.optimizers.SGD(0.0))

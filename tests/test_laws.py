@@ -183,6 +183,29 @@ def test_inference_repeats_and_training_without_dropout_is_inference(rng):
         assert change > 1e-3 if dropout or attention_dropout else change < 1e-5
 
 
+def test_dropout_comes_after_the_norm_of_the_embeddings(rng):
+    layer = BertEmbeddings(V, D, 11, dropout=0.5)
+    token_ids, segment_ids = rng.integers(0, V, (4, T)), rng.integers(0, 2, (4, T))
+    whole = to_numpy(layer(token_ids, segment_ids))
+    randomise(layer, rng)
+    whole = to_numpy(layer(token_ids, segment_ids))
+    dropped = to_numpy(layer(token_ids, segment_ids, training=True))
+    is_zero = dropped == 0
+    assert 0.3 < is_zero.mean() < 0.7
+    np.testing.assert_allclose(dropped[~is_zero], 2 * whole[~is_zero], rtol=1e-5)
+
+
+def test_dropout_leaves_what_goes_round_a_sublayer(rng):
+    layer = EncoderBlock(N, D, F, dropout=0.5, attention_dropout=0.5)
+    inputs = states(rng), holed_mask(rng)
+    layer(*inputs)
+    randomise(layer, rng)
+    for dense in (layer.feed_forward, layer.attention.projection):
+        for variable in dense.weights:
+            variable.assign(0 * variable)  # Only what goes round them is left.
+    np.testing.assert_allclose(to_numpy(layer(*inputs, training=True)), to_numpy(layer(*inputs)), atol=1e-6)
+
+
 @pytest.mark.parametrize("sublayer", ["attention", "feed_forward"])
 def test_dropout_acts_on_each_sublayer(rng, sublayer):
     layer = EncoderBlock(N, D, F, dropout=0.5, attention_dropout=0.0)
@@ -215,11 +238,12 @@ def test_save_and_load_keep_config_numbers_and_optimiser(rng, tmp_path):
             np.testing.assert_allclose(to_numpy(ours.value), to_numpy(theirs.value), atol=1e-6, err_msg=ours.path)
 
 
-@pytest.mark.parametrize("freeze", ["all", "embeddings and a block"])
+@pytest.mark.parametrize("freeze", ["all", "all but a block", "embeddings and a block"])
 def test_save_and_load_keep_what_is_frozen(rng, tmp_path, freeze):
     model = make_model(rng, CONFIG)
-    if freeze == "all":
+    if freeze.startswith("all"):
         model.backbone.trainable = False
+        model.backbone.blocks[-1].trainable = freeze != "all"
     else:
         model.backbone.embeddings.trainable = model.backbone.blocks[0].trainable = False
     model.compile(BertAdamW(1e-2))

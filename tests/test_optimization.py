@@ -1,3 +1,5 @@
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -207,6 +209,40 @@ def test_rows_that_a_batch_names_twice_count_together_in_the_norm():
     np.testing.assert_allclose(table, [[0.0, 2.0], [4.0, 0.0], [0.0, 0.0]])
     assert bias == [4.0] and float(scale) == pytest.approx(0.25)
     assert float(scale_to_norm([tf.constant([1.0])], 1.5)[1]) == 1.0
+
+
+@once
+def test_the_norm_of_gradients_of_several_dtypes():
+    import tensorflow as tf
+
+    from kbert.tensorflow_kernels import scale_to_norm
+
+    gradients = [tf.constant([3.0]), tf.constant([4.0], tf.bfloat16), tf.constant([300.0] * 4, tf.float16)]
+    assert float(scale_to_norm(gradients, 1.0)[1]) == pytest.approx(1 / np.sqrt(9 + 16 + 4 * 300**2))
+    variables = [keras.Variable(np.ones(1, "float32"), dtype=dtype) for dtype in ("float32", "bfloat16")]
+    BertAdamW(0.5, weight_decay=0.0).apply(gradients[:2], variables)
+    np.testing.assert_allclose([float(variable.value[0]) for variable in variables], 0.5, rtol=1e-2)
+
+
+@once
+def test_no_step_is_compiled_where_there_is_a_gpu(monkeypatch):
+    import tensorflow as tf
+
+    from kbert import tensorflow_kernels
+
+    def apply(optimizer, variable, gradient):
+        optimizer.apply([gradient], [variable])
+
+    monkeypatch.setattr(tensorflow_kernels, "has_gpu", lambda: True)
+    for dtype, size in (("bfloat16", 4), ("float32", 2**16)):
+        variable = keras.Variable(np.ones(size), dtype=dtype)
+        optimizer = BertAdamW(0.5, weight_decay=0.0)
+        optimizer.build([variable])
+        step = tf.function(functools.partial(apply, optimizer, variable))
+        graph = step.get_concrete_function(tf.ones([size], dtype)).graph.as_graph_def(add_shapes=False)
+        assert "_XlaMustCompile" not in str(graph)
+        step(tf.ones([size], dtype))
+        np.testing.assert_allclose(float(variable.value[0]), 0.5, rtol=1e-2)
 
 
 def test_large_and_small_variables_take_the_same_steps(rng):

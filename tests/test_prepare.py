@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import re
+import string
 import subprocess
 import sys
 
@@ -198,6 +199,20 @@ def test_nothing_to_start_from(tmp_path, prepared):
         with pytest.raises(SystemExit, match=message):
             prepare.main(command)
     assert not (tmp_path / "shards" / "dataset.json").exists()
+
+
+def test_a_vocabulary_in_the_wrong_case_is_refused(tmp_path):
+    (tmp_path / "corpus.txt").write_text("a b\n\nb a\n")
+    words = {"cased": string.ascii_letters, "uncased": string.ascii_lowercase}
+    for name, flags, message in (
+        ("cased", [], "cased vocabulary must be used without lower-casing. Received: .*cased.txt .* Add --cased."),
+        ("uncased", ["--cased"], "uncased vocabulary must be used with lower-casing.* Leave --cased out."),
+    ):
+        (tmp_path / f"{name}.txt").write_text("\n".join([*SPECIAL_TOKENS, *words[name]]))
+        files = [str(tmp_path / "corpus.txt"), "--vocabulary", str(tmp_path / f"{name}.txt")]
+        with pytest.raises(SystemExit, match=message):
+            prepare.main([*files, "--output", str(tmp_path / "out"), *flags])
+        assert not (tmp_path / "out").exists()
 
 
 def test_one_document_is_refused_after_its_report(tmp_path, capsys):

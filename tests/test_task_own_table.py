@@ -104,6 +104,19 @@ def test_a_test_set_of_placeholders_is_not_scored(tmp_path, test, is_scored):
     assert task.notes == told
 
 
+def test_a_test_set_of_one_class_or_of_nothing_is_not_scored(tmp_path):
+    rows = "text\tlabel\none\ta\ntwo\tb\n"
+    task = read_own_table(write(tmp_path, train=rows, dev=rows, test="text\tlabel\nthree\ta\nfour\ta\n"))
+    assert not task.has_answers(task.test["test"]) and len(task.notes) == 1
+    task = read_own_table(write(tmp_path, train=rows, dev=rows, test="text\tlabel\n"))
+    assert task.test["test"] == [] and not task.has_answers([]) and task.notes == ()
+
+
+def test_without_a_test_set_there_is_no_note(tmp_path):
+    rows = "text\tlabel\none\t1\ntwo\t2\n"
+    assert read_own_table(write(tmp_path, train=rows, dev=rows), problem="regression").notes == ()
+
+
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="train and dev files.*without dev"):
         read_own_table(write(tmp_path, train=ROWS))

@@ -142,6 +142,15 @@ def test_settings_come_from_the_folder_and_can_be_changed(tmp_path):
     assert WordPieceTokenizer.from_folder(tmp_path).lowercase
 
 
+def test_the_longest_word_travels(tmp_path):
+    ours = WordPieceTokenizer(VOCABULARY, max_word_length=4)
+    ours.save(tmp_path)
+    assert tokens(WordPieceTokenizer.from_folder(tmp_path), "abbb abbbb") == ["a", "##b", "##b", "##b", "[UNK]"]
+    (tmp_path / "tokenizer_config.json").unlink()
+    ours._engine.save(str(tmp_path / "tokenizer.json"))  # As Hugging Face's own folders have it.
+    assert WordPieceTokenizer.from_folder(tmp_path).max_word_length == 4
+
+
 @pytest.mark.parametrize("letters", [string.ascii_uppercase, string.ascii_lowercase, "abcK"])
 def test_a_folder_without_settings_keeps_case_if_its_vocabulary_does(tmp_path, letters):
     (tmp_path / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters]) + "\n")

@@ -1,6 +1,7 @@
 """training/pretrain.py: learning, resuming after a kill, refusals, and what it leaves on disk."""
 
 import csv
+import dataclasses
 import io
 import json
 import math
@@ -23,6 +24,7 @@ from kbert.data.pipelines import pretraining_dataset
 from kbert.data.schema import DatasetInfo, read_shard
 from kbert.text.tokenizer import WordPieceTokenizer
 from training import evaluate, prepare, pretrain
+from training.phases import warn_of_few_slots
 from training.state import saved_states
 
 SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -255,6 +257,14 @@ def test_init_keeps_the_heads_and_no_dropout_the_rates(finished, data, tmp_path,
     weights = [safetensors.numpy.load_file(folder / "model.safetensors") for folder in (tmp_path / "run", start)]
     for name, value in weights[0].items():
         np.testing.assert_array_equal(value, weights[1][name])
+
+
+def test_a_run_says_that_long_rows_have_too_few_mask_slots(data, capsys):
+    settings = pretrain.Settings(data=(str(data),), steps=4, mask_selection_length=3)
+    warn_of_few_slots(settings)  # 15 % of 29 tokens are 4.
+    assert "of a row of 29 tokens 4 would be selected, and there are 3 mask slots" in capsys.readouterr().out
+    warn_of_few_slots(dataclasses.replace(settings, mask_selection_length=4))
+    assert capsys.readouterr().out == ""
 
 
 def test_init_names_the_heads_that_are_missing(finished, data, tmp_path, capsys):

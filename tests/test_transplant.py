@@ -29,7 +29,8 @@ def test_blocks_and_shared_tokens_stay_and_the_others_look_alike(source, tmp_pat
     transplant.main([*command, "--output", str(tmp_path / "start")])
     assert "310 tokens, 7 of them with the embedding they had" in capsys.readouterr().out
     start = load(tmp_path / "start")
-    assert start.missing_parts == () and start.tokenizer.encode("나는 학교에, w7") == [302, 300, 301, 303, 304]
+    assert start.missing_parts == ("mlm", "nsp")  # Nothing was learnt there.
+    assert start.tokenizer.encode("나는 학교에, w7") == [302, 300, 301, 303, 304]
 
     table, old_table = (to_numpy(each.backbone.embeddings.token_embedding.embeddings) for each in (start.model, model))
     assert table.shape == (310, CONFIG.hidden_dim)

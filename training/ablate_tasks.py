@@ -4,6 +4,7 @@ Masked words with and without next-sentence prediction, the left-to-right model,
 paper's table 5.
 """
 
+import hashlib
 import json
 import pathlib
 import shlex
@@ -73,7 +74,7 @@ def _pretrain(name, is_paired, flags, settings):
 
 
 def fine_tune(name, task, folder, model, flags, settings):
-    """Return the dev score of a task in percent, from its file if it was found before with the same command.
+    """Return the dev score of a task in percent, from its file if it was found before with command and encoder.
 
     Args:
         name: str, the row of the table.
@@ -85,15 +86,21 @@ def fine_tune(name, task, folder, model, flags, settings):
     output = model.with_name(f"tasks-{_slug(name)}-{task}")
     own = ["--data", folder, "--init", str(model), "--output", str(output), *flags]
     command = [task, *shlex.split(settings.finetune), *own]
+    run = {"command": command, "encoder": _digest(model / "model.safetensors")}
     path = output / "ablation.json"
     if path.is_file():
         kept = json.loads(path.read_text(encoding="utf-8"))
-        if kept["command"] == command:
+        if {name: kept.get(name) for name in run} == run:
             return kept["score"]
     result = json.loads(_run_module("training.finetune", *command).splitlines()[-1])
     score = result["best"]["dev"][TASK_SCORES[task]]["mean"]
-    path.write_text(json.dumps({"command": command, "score": score}) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(run | {"score": score}) + "\n", encoding="utf-8")
     return score
+
+
+def _digest(path):
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _run_module(module, *arguments):

@@ -86,6 +86,8 @@ def main(argv=None):
             settings.stride,
             settings.encoding,
         )
+        for note in task.notes:
+            print(f"note: {note}")
         checkpoint = load(settings.init)
         if settings.max_sequence_length is None:
             longest = checkpoint.config.max_sequence_length
@@ -183,7 +185,8 @@ def _answer(task, sets, model, layers, settings):
     for name in {**task.dev, **task.test}:
         answers = _decode(task, sets[name], model, layers)
         task.write_answers(name, sets[name].sentences, answers, pathlib.Path(settings.output, "answers"))
-        scores[name] = task.score(sets[name].sentences, answers)
+        if task.has_answers(sets[name].sentences):
+            scores[name] = task.score(sets[name].sentences, answers)
     return scores
 
 

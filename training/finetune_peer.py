@@ -4,7 +4,8 @@
 
 The flags are those of training/finetune.py, the rows and the scorer too, so that both sides read the same tokens.
 Everything else is what transformers' example scripts do: rows in random order, each batch padded to its longest row,
-PyTorch's fused AdamW, linear warmup and decay, no decay of biases and LayerNorms, the gradients clipped at norm 1.
+PyTorch's fused AdamW, linear warmup and decay, no decay of biases and LayerNorms, the gradients clipped at norm 1. Its
+epsilon is kbert's and Google's, 1e-6, where PyTorch's own is 1e-8.
 mixed_bfloat16 is PyTorch's autocast. The last line is one JSON object.
 
 Source: huggingface/transformers `examples/pytorch`, `run_glue.py`, `run_qa.py`, `run_ner.py`, `run_swag.py`.
@@ -48,6 +49,7 @@ INPUTS = {"token_ids": "input_ids", "segment_ids": "token_type_ids", "padding_ma
 SCORED_BATCH_SIZE = 32
 NOT_HERE = ("grid", "patience", "freeze", "layer_decay", "class_weights", "no_bias_correction", "bilstm")
 IGNORED = -100
+EPSILON = 1e-6
 
 
 def main(argv=None):
@@ -122,7 +124,7 @@ class _Run:
             {"params": decayed, "weight_decay": self.settings.weight_decay},
             {"params": undecayed, "weight_decay": 0.0},
         ]
-        optimizer = torch.optim.AdamW(groups, lr=plan.learning_rate, fused=True)
+        optimizer = torch.optim.AdamW(groups, lr=plan.learning_rate, eps=EPSILON, fused=True)
         total = plan.epochs * math.ceil(len(self.rows.train) / plan.batch_size)
         warmup = int(self.settings.warmup * total)
         schedule = transformers.get_linear_schedule_with_warmup(optimizer, warmup, total)

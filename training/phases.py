@@ -126,6 +126,18 @@ def check_data(settings, tokenizer, config):
         check_folder(folder, tokenizer, config, settings.data[0])
 
 
+def warn_of_few_slots(settings):
+    """Print a line for each phase whose long rows have more tokens to mask than slots: they are masked less."""
+    for phase in phases_of(settings):
+        longest = mixed_datasets(phase.data).max_sequence_length
+        wanted = round(settings.mask_selection_rate * longest)
+        if wanted > phase.mask_selection_length:
+            print(
+                f"warning: of a row of {longest} tokens {wanted} would be selected, and there are "
+                f"{phase.mask_selection_length} mask slots: longer rows are masked less. See --mask_selection_length."
+            )
+
+
 def check_folder(folder, tokenizer, config, source):
     """Refuse rows that do not fit a tokenizer or a model.
 
@@ -147,16 +159,21 @@ def check_folder(folder, tokenizer, config, source):
             f"{folder} of {found[0]:,} tokens, with another vocab.txt or dataset.json than {source} of "
             f"{tokenizer.vocabulary_size:,}. Prepare the text with --vocabulary {source}."
         )
-    one, other = _normal_form(theirs), _normal_form(tokenizer)
-    if one != other:
-        raise ValueError(
-            "The rows of a run must be prepared with its tokenizer. Received: "
-            f"{one} in {folder}, {other} in {source}. Prepare the text with --vocabulary {source}."
-        )
+    check_normal_form(theirs, folder, tokenizer, source)
     if info.max_sequence_length > config.max_sequence_length:
         raise ValueError(
             "Rows must not be longer than the model. Received: "
             f"{folder} with rows of {info.max_sequence_length} tokens, a model of {config.max_sequence_length}."
+        )
+
+
+def check_normal_form(tokenizer, folder, own, source):
+    """Refuse rows whose case or accents were treated otherwise than the model's tokenizer, `own` of `source`, does."""
+    one, other = _normal_form(tokenizer), _normal_form(own)
+    if one != other:
+        raise ValueError(
+            "The rows of a run must be prepared with its tokenizer. Received: "
+            f"{one} in {folder}, {other} in {source}. Prepare the text with --vocabulary {source}."
         )
 
 

@@ -36,6 +36,7 @@ from kbert.text.duplicates import UniqueDocuments
 from kbert.text.sentences import LANGUAGES, split_sentences
 from kbert.text.tokenizer import WordPieceTokenizer
 from training.arguments import one_line_errors, parse, setting
+from training.case import check_case, check_cased_flag
 from training.finished_blocks import FinishedBlocks
 
 SPLITS = ("train", "held_out")
@@ -126,10 +127,14 @@ def _open_tokenizer(settings):
     if settings.vocabulary is None:
         raise ValueError("--vocabulary must be given: a vocab.txt (kbert vocab learns one) or a checkpoint folder.")
     if pathlib.Path(settings.vocabulary).is_dir():
-        return WordPieceTokenizer.from_folder(settings.vocabulary, special_tokens_in_text=False)
-    return WordPieceTokenizer.from_vocabulary_file(
+        tokenizer = WordPieceTokenizer.from_folder(settings.vocabulary, special_tokens_in_text=False)
+        check_case(tokenizer, settings.vocabulary, "Set do_lower_case to false in its tokenizer_config.json.")
+        return tokenizer
+    tokenizer = WordPieceTokenizer.from_vocabulary_file(
         settings.vocabulary, not settings.cased, settings.keep_accents, special_tokens_in_text=False
     )
+    check_cased_flag(tokenizer, settings.vocabulary)
+    return tokenizer
 
 
 def _make_shards(settings, files):

@@ -21,7 +21,6 @@ import keras
 
 from kbert.config import BertConfig
 from kbert.convert import load, save_checkpoint
-from kbert.convert.tokenizer_fit import check_tokenizer
 from kbert.data.mixture import mixed_datasets
 from kbert.data.next_words import next_words
 from kbert.data.pipelines import pretraining_dataset
@@ -30,6 +29,7 @@ from kbert.optimization import BertAdamW, Lamb, WarmupLinearDecay
 from kbert.text.tokenizer import WordPieceTokenizer
 from training.arguments import one_line_errors, parse
 from training.budget import updates_of
+from training.case import check_case
 from training.devices import open_devices
 from training.environment import describe_environment, leave_gpus_to_backend
 from training.examples import WriteExamples
@@ -37,7 +37,16 @@ from training.failures import clear_stop
 from training.masking_report import PrintMasking
 from training.minutes import updates_in
 from training.pairs import has_pairs
-from training.phases import check_data, epoch_ends, legs, phase_at, phases_of, rows_between
+from training.phases import (
+    check_data,
+    check_normal_form,
+    epoch_ends,
+    legs,
+    phase_at,
+    phases_of,
+    rows_between,
+    warn_of_few_slots,
+)
 from training.pretrain_settings import Settings
 from training.progress import PrintProgress
 from training.state import ReseedDropout, SaveState, cut_history, restore_state, saved_states
@@ -67,8 +76,7 @@ def main(argv=None):
             devices.check_agreement(settings, mixed_datasets(settings.data).shards, saved_steps)
         keras.utils.set_random_seed(settings.seed)
         tokenizer = WordPieceTokenizer.from_folder(settings.data[0])
-        # Its case; else the first save refuses.
-        check_tokenizer(tokenizer, tokenizer.vocabulary_size, settings.data[0])
+        check_case(tokenizer, settings.data[0], "Prepare the text again, with --cased.")
         model, config = _build_model(settings, tokenizer)
         model.backbone.remat = settings.remat
         check_data(settings, tokenizer, config)
@@ -76,6 +84,8 @@ def main(argv=None):
             with clear_stop(settings):
                 steps = updates_in(settings, model, devices, _compile, _open_data)
             settings = dataclasses.replace(settings, steps=steps)
+        if not settings.left_to_right:
+            warn_of_few_slots(settings)
         _compile(model, settings, devices)
         first_step = restore_state(model, output / "state")
         _open_data(settings, first_step, devices)  # What is wrong with it is to be said before run.json is written.
@@ -88,9 +98,9 @@ def main(argv=None):
         result = json.loads(result_path.read_text(encoding="utf-8"))
     else:
         rates = {name: getattr(config, name) for name in DROPOUTS}
-        untrained = _untrained_parts(settings)
-        save = functools.partial(save_checkpoint, model, tokenizer, output, missing_parts=untrained, **rates)
         with clear_stop(settings):
+            untrained = _untrained_parts(settings)
+            save = functools.partial(save_checkpoint, model, tokenizer, output, missing_parts=untrained, **rates)
             result = _fit(model, settings, first_step, save, devices)
             if devices.writes:
                 result_path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
@@ -145,6 +155,7 @@ def _build_model(settings, tokenizer):
             f"Received: {settings.init} and {settings.data[0]}, whose vocabularies differ. Prepare the text with its "
             "own, or carry the encoder over with training/transplant.py."
         )
+    check_normal_form(tokenizer, settings.data[0], checkpoint.tokenizer, settings.init)
     if checkpoint.config.is_causal != settings.left_to_right:
         raise ValueError(
             "--init must read as the run does: to the left only with --left_to_right, in both directions without. "

@@ -18,6 +18,7 @@ from kbert.data.schema import DATASET_FILE, DatasetInfo, ShardInfo, check_rows, 
 from kbert.text.corpora import find_corpus_files
 from kbert.text.tokenizer import WordPieceTokenizer
 from training.arguments import one_line_errors, parse, setting
+from training.case import check_cased_flag
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +54,7 @@ def _convert(settings):
         tokenizer = WordPieceTokenizer.from_vocabulary_file(
             settings.vocabulary, not settings.cased, settings.keep_accents
         )
+        check_cased_flag(tokenizer, settings.vocabulary)
     files = {"train": find_corpus_files(settings.records), "held_out": find_corpus_files(settings.held_out or ())}
     max_sequence_length = max(padded_lengths(file)[0] for split in files.values() for file in split)
     limits = {"vocabulary_size": tokenizer.vocabulary_size, "max_sequence_length": max_sequence_length}

@@ -47,7 +47,7 @@ def main(argv=None):
         )
         source = load(settings.encoder)
         model, num_kept = transplant(source.model.backbone, source.tokenizer, tokenizer, settings.seed)
-        save_checkpoint(model, tokenizer, settings.output)
+        save_checkpoint(model, tokenizer, settings.output, missing_parts=("mlm", "nsp"))
     print(
         f"{settings.output}: {tokenizer.vocabulary_size:,} tokens, {num_kept:,} of them with the embedding they had in "
         f"{settings.encoder}; {model.count_params():,} parameters"

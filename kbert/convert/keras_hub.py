@@ -67,7 +67,9 @@ def _with_head(backbone, preset):
         warnings.warn(f"Of {preset}, a {name}, kbert reads the encoder; its head is left out.", stacklevel=3)
         return None
     theirs = import_keras_hub().models.BertTextClassifier.from_preset(str(preset), dtype="float32")
-    ours = BertClassifier(backbone, theirs.num_classes, dropout=theirs.dropout)
+    # KerasHub has no regression but one class.
+    problem = "regression" if theirs.num_classes == 1 else "one_class"
+    ours = BertClassifier(backbone, theirs.num_classes, problem, dropout=theirs.dropout)
     ours.classifier_head.dense.set_weights(theirs.output_dense.get_weights())
     return ours
 

@@ -1,6 +1,7 @@
 """Does a tokenizer fit the model beside it?"""
 
 import string
+import warnings
 
 from kbert.text.tokenizer import WordPieceTokenizer
 from kbert.text.tokenizer_files import has_capitals, read_tokenizer_files
@@ -29,6 +30,8 @@ def read_fitting_tokenizer(folder, config):
 def check_tokenizer(tokenizer, vocabulary_size, where):
     """Raise ValueError unless a tokenizer has as many tokens as the table has rows, and letters of its own case.
 
+    An uncased vocabulary without lower-casing is read as it is, with a warning: such is the Chinese BERT on the hub.
+
     Source: google-research/bert `tokenization.validate_case_matches_checkpoint`, which goes by the checkpoint's name;
     this goes by the vocabulary.
     """
@@ -43,8 +46,15 @@ def check_tokenizer(tokenizer, vocabulary_size, where):
             f"A cased vocabulary must be used without lower-casing. Received: {where} with capital letters, "
             "lowercase=True. Set do_lower_case to false in tokenizer_config.json."
         )
-    if not tokenizer.lowercase and not is_cased and set(string.ascii_lowercase) <= set(tokenizer.vocabulary):
-        raise ValueError(
-            f"An uncased vocabulary must be used with lower-casing: every capital would be [UNK]. Received: {where} "
-            "without capital letters, lowercase=False. Set do_lower_case to true in tokenizer_config.json."
+    if reads_no_capitals(tokenizer):
+        warnings.warn(
+            f"Every capital letter is [UNK]: {where} has none, and lowercase=False. Set do_lower_case to true in "
+            "tokenizer_config.json to have them lower-cased.",
+            stacklevel=2,
         )
+
+
+def reads_no_capitals(tokenizer):
+    """Tell whether a tokenizer reads Latin capitals as [UNK] where its vocabulary has the small letters."""
+    letters = set(string.ascii_lowercase) <= set(tokenizer.vocabulary)
+    return letters and not tokenizer.lowercase and not has_capitals(tokenizer.vocabulary)

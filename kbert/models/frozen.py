@@ -7,10 +7,13 @@ def frozen_layers(model):
 
 
 def freeze_layers(model, places):
-    """Freeze the layers at the places that `frozen_layers` returned for a model of the same config, and return it."""
-    layers = _layers(model)
-    for place in places:
-        layers[place].trainable = False
+    """Freeze just the layers at the places that `frozen_layers` returned for a model of the same config; return it.
+
+    Inner layers come after the one that holds them, so that what was thawed inside of a frozen one is again.
+    """
+    for place, layer in enumerate(_layers(model)):
+        if layer.trainable != (place not in places):
+            layer.trainable = place not in places
     return model
 
 

@@ -86,7 +86,7 @@ class BertSpanFinder(TaskTraining, keras.Model):
         head = DenseHead(2, 0.0, backbone.config.initializer_stddev, dtype=backbone.dtype_policy, name="span")
         inputs = token_inputs()
         logits = head(backbone(inputs)["sequence_output"])  # [B, T, 2]
-        logits = _WithoutPadding(name="without_padding")(logits, inputs["padding_mask"])
+        logits = _WithoutPadding(dtype="float32", name="without_padding")(logits, inputs["padding_mask"])
         outputs = {"start": logits[:, :, 0], "end": logits[:, :, 1]}
         super().__init__(inputs=inputs, outputs=outputs, **({"name": "bert_span_finder"} | kwargs))
         self.backbone = backbone

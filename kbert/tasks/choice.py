@@ -63,7 +63,7 @@ class ChoiceTask:
 
     def has_answers(self, choices):
         """Tell whether the right endings are known."""
-        return all(choice.target is not None for choice in choices)
+        return bool(choices) and all(choice.target is not None for choice in choices)
 
     def score(self, choices, answers):
         """Return accuracy in percent."""

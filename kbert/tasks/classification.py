@@ -6,7 +6,7 @@ import pathlib
 import numpy as np
 
 from kbert.tasks.batches import Row, compact
-from kbert.tasks.metrics import METRICS, undefined_metrics
+from kbert.tasks.metrics import METRICS, all_alike
 from kbert.tasks.recipe import Recipe
 
 
@@ -85,9 +85,9 @@ class ClassificationTask:
         return [float(values[0]) for values in logits]
 
     def has_answers(self, examples):
-        """Tell whether the answers are known, and so different that they can be scored: some files have all 0."""
+        """Tell whether there are answers, known, and so different that they can be scored: some files have all 0."""
         targets = [example.target for example in examples]
-        return None not in targets and not undefined_metrics(targets, self.metrics)
+        return bool(targets) and None not in targets and not all_alike(targets)
 
     def score(self, examples, answers):
         """Return the task's metrics by name, in percent."""

@@ -130,7 +130,7 @@ def read_glue(name, folder, encoding="utf-8"):
         path = find_file(folder, stem) or find_file(folder.parent, stem)
         if path is not None:
             test[set_name] = _read(layout, path, encoding, "test", notes)
-            notes += not_scored_note([example.target for example in test[set_name]], layout.metrics, path)
+            notes += not_scored_note([example.target for example in test[set_name]], path)
     return ClassificationTask(
         problem="one_class" if layout.labels else "regression",
         label_names=tuple(layout.labels.values()) or (layout.label,),

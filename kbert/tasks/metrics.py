@@ -71,15 +71,24 @@ def check_targets(targets, names, where):
         )
 
 
-def not_scored_note(targets, names, where):
+def not_scored_note(targets, where):
     """Return a list of the note that the known answers of a test set are not scored; empty where they are.
 
     Args:
-        targets, names, where: as in `check_targets`; a target is None where it is not known.
+        targets, where: as in `check_targets`; a target is None where it is not known.
     """
-    if None in targets or not undefined_metrics(targets, names):
+    if not targets or None in targets or not all_alike(targets):
         return []
     return [f"{where} is not scored: all of its answers are the same"]
+
+
+def all_alike(targets):
+    """Tell whether the targets of a set are one and the same, as the placeholders of a test file are.
+
+    Args:
+        targets: list of numbers or tuples of them.
+    """
+    return len({np.asarray(target, float).tobytes() for target in targets}) < 2
 
 
 def undefined_metrics(targets, names):
@@ -90,4 +99,4 @@ def undefined_metrics(targets, names):
         names: tuple of names in `METRICS`.
     """
     undefined = [name for name in names if name in _NEED_TWO_VALUES]
-    return undefined if undefined and len({np.asarray(target, float).tobytes() for target in targets}) < 2 else []
+    return undefined if undefined and all_alike(targets) else []

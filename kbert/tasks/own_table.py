@@ -63,7 +63,7 @@ def read_own_table(folder, texts=("text",), label="label", problem="one_class", 
         dev={"dev": examples["dev"]},
         test={"test": examples["test"]} if "test" in examples else {},
         answer_files={},
-        notes=tuple(not_scored_note(test_targets, METRICS[problem], paths["test"])),
+        notes=tuple(not_scored_note(test_targets, paths["test"])),
     )
 
 

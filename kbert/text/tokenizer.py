@@ -6,7 +6,7 @@ import pathlib
 
 import tokenizers
 
-from kbert.text.tokenizer_files import has_capitals, has_hangul_syllables, read_tokenizer_files
+from kbert.text.tokenizer_files import MAX_WORD_LENGTH, has_capitals, has_hangul_syllables, read_tokenizer_files
 from kbert.text.vocabulary import SPECIAL_TOKENS, check_vocabulary, read_vocabulary, write_vocabulary
 
 
@@ -64,7 +64,7 @@ class WordPieceTokenizer:
         strip_accents=None,
         split_chinese=True,
         special_tokens_in_text=True,
-        max_word_length=100,
+        max_word_length=MAX_WORD_LENGTH,
     ):
         if isinstance(vocabulary, (str, pathlib.Path)):
             vocabulary = read_vocabulary(vocabulary)
@@ -174,6 +174,8 @@ class WordPieceTokenizer:
             "strip_accents": self.strip_accents,
             "tokenize_chinese_chars": self.split_chinese,
         }
+        if self.max_word_length != MAX_WORD_LENGTH:
+            settings["max_word_length"] = self.max_word_length  # kbert's own key.
         (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
     @classmethod

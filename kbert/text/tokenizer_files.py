@@ -7,6 +7,7 @@ import string
 
 from kbert.text.vocabulary import read_vocabulary
 
+MAX_WORD_LENGTH = 100  # Hugging Face's. Google's is 200.
 _SYLLABLE = re.compile("[가-힣]")
 
 
@@ -21,7 +22,8 @@ def read_tokenizer_files(folder):
         folder: checkpoint folder.
 
     Returns:
-        (list of str, dict of `lowercase`, `strip_accents` and `split_chinese`, path of the vocabulary).
+        (list of str, dict of `lowercase`, `strip_accents`, `split_chinese` and `max_word_length`, path of the
+        vocabulary).
 
     Raises:
         FileNotFoundError: there is no vocabulary.
@@ -44,6 +46,9 @@ def read_tokenizer_files(folder):
         "lowercase": settings.get("do_lower_case", normalizer.get("lowercase", not has_capitals(vocabulary))),
         "strip_accents": settings.get("strip_accents", normalizer.get("strip_accents", shown)),
         "split_chinese": settings.get("tokenize_chinese_chars", normalizer.get("handle_chinese_chars", True)),
+        "max_word_length": settings.get(
+            "max_word_length", (engine.get("model") or {}).get("max_input_chars_per_word", MAX_WORD_LENGTH)
+        ),
     }
     return vocabulary, arguments, path
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import kbert
-from demo.app import main
+from demo.app import _tabs, build_app, main
 from demo.bars import bar_list, marked_excerpt
-from kbert import InspectText, PlayMasking
+from demo.page_model import open_page_model
+from kbert import InspectText, PlayMasking, load, save_checkpoint
 from page.page_driver import EXAMPLES, PAIRS, candidates
 from training import benchmark_page
 
@@ -95,3 +96,26 @@ def test_the_benchmark_finds_every_answer_right(address, capsys):
         benchmark_page.main(["http://127.0.0.1:9/"])
     answers = [[{"candidates": [{"word": word, "probability": share}]}] for word, share in (("a", 0.5), ("b", 0.5))]
     assert benchmark_page._is_same(answers[0], answers[0]) and not benchmark_page._is_same(*answers)
+
+
+@pytest.mark.parametrize(
+    ("missing", "tabs"),
+    [
+        (("nsp",), ["fill_mask", "inside", "tokens", "about"]),
+        (("pooler", "nsp"), ["fill_mask", "inside", "tokens", "about"]),
+        (("mlm",), ["pair", "tokens", "about"]),
+    ],
+)
+def test_a_checkpoint_is_asked_what_its_heads_answer(checkpoint, tmp_path, missing, tabs):
+    whole = load(checkpoint)
+    save_checkpoint(whole.model, whole.tokenizer, tmp_path, missing_parts=missing)
+    model = open_page_model(tmp_path)
+    assert [name for name, _ in _tabs(model)] == tabs
+    build_app(model)
+
+
+def test_a_checkpoint_without_heads_is_refused(checkpoint, tmp_path):
+    whole = load(checkpoint)
+    save_checkpoint(whole.model, whole.tokenizer, tmp_path, missing_parts=("mlm", "nsp"))
+    with pytest.raises(SystemExit, match="no model to show.*trained weights for mlm"):
+        main(["--model", str(tmp_path)])
