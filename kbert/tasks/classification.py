@@ -87,7 +87,7 @@ class ClassificationTask:
     def has_answers(self, examples):
         """Tell whether there are answers, known, and so different that they can be scored: some files have all 0."""
         targets = [example.target for example in examples]
-        return bool(targets) and None not in targets and not all_alike(targets)
+        return None not in targets and not all_alike(targets)
 
     def score(self, examples, answers):
         """Return the task's metrics by name, in percent."""
