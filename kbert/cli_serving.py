@@ -41,15 +41,15 @@ def add_serving(commands, add):
 
 
 def _export(arguments):
-    load_keras()
-    from kbert.export import export_saved_model, export_token_ids
-
     for name in NOT_OF_FORMAT[arguments.format]:
         if getattr(arguments, name) is not None:
             raise ValueError(
                 f"Each format takes its own options only. Received: --{name.replace('_', '-')} with "
                 f"--format {arguments.format}."
             )
+    load_keras()
+    from kbert.export import export_saved_model, export_token_ids
+
     if arguments.format != "saved_model":
         print(export_token_ids(arguments.model, arguments.output, arguments.format, arguments.length))
         return

@@ -185,10 +185,16 @@ def test_a_cased_vocabulary_is_not_lower_cased(tmp_path):
     assert not load(folder_with_case(tmp_path, string.ascii_uppercase, False)).tokenizer.lowercase
 
 
-def test_an_uncased_vocabulary_without_lower_casing_is_read_as_transformers_does(tmp_path):
+def test_an_uncased_vocabulary_is_lower_cased(tmp_path):
+    folder = folder_with_case(tmp_path, string.ascii_lowercase, False)
+    with pytest.raises(ValueError, match=r"uncased vocabulary must .*vocab\.txt without capital letters, lowercase=F"):
+        load(folder)
+
+
+def test_a_chinese_vocabulary_without_lower_casing_is_read_as_transformers_does(tmp_path):
     # The Chinese BERT on the hub is such a folder.
-    folder = folder_with_case(tmp_path, [*string.ascii_lowercase, "中"], False)
-    with pytest.warns(UserWarning, match="Every capital letter is .UNK.: .*Set do_lower_case to true"):
+    folder = folder_with_case(tmp_path, [*string.ascii_lowercase, "中", *map(chr, range(0x5000, 0x5040))], False)
+    with pytest.warns(UserWarning, match="Every Latin capital will be .UNK.. .*Change do_lower_case"):
         tokenizer = load(folder).tokenizer
     theirs = transformers.BertTokenizerFast.from_pretrained(folder)
     assert tokenizer.encode("a 中 A") == theirs("a 中 A", add_special_tokens=False)["input_ids"]

@@ -205,8 +205,16 @@ def test_a_vocabulary_in_the_wrong_case_is_refused(tmp_path):
     (tmp_path / "corpus.txt").write_text("a b\n\nb a\n")
     words = {"cased": string.ascii_letters, "uncased": string.ascii_lowercase}
     for name, flags, message in (
-        ("cased", [], "cased vocabulary must be used without lower-casing. Received: .*cased.txt .* Add --cased."),
-        ("uncased", ["--cased"], "uncased vocabulary must be used with lower-casing.* Leave --cased out."),
+        (
+            "cased",
+            [],
+            "cased vocabulary must be used without lower-casing.*cased.txt .* --cased is for a vocabulary with capitals",
+        ),
+        (
+            "uncased",
+            ["--cased"],
+            "uncased vocabulary must be used with lower-casing.* --cased is for a vocabulary with capitals",
+        ),
     ):
         (tmp_path / f"{name}.txt").write_text("\n".join([*SPECIAL_TOKENS, *words[name]]))
         files = [str(tmp_path / "corpus.txt"), "--vocabulary", str(tmp_path / f"{name}.txt")]

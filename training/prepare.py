@@ -25,6 +25,7 @@ import threading
 import numpy as np
 from tqdm import tqdm
 
+from kbert.convert.tokenizer_fit import check_case
 from kbert.data.blocks import blocks_of
 from kbert.data.document_shards import write_documents
 from kbert.data.full_sentences import make_full_sentences
@@ -36,7 +37,6 @@ from kbert.text.duplicates import UniqueDocuments
 from kbert.text.sentences import LANGUAGES, split_sentences
 from kbert.text.tokenizer import WordPieceTokenizer
 from training.arguments import one_line_errors, parse, setting
-from training.case import check_case, check_cased_flag
 from training.finished_blocks import FinishedBlocks
 
 SPLITS = ("train", "held_out")
@@ -128,12 +128,12 @@ def _open_tokenizer(settings):
         raise ValueError("--vocabulary must be given: a vocab.txt (kbert vocab learns one) or a checkpoint folder.")
     if pathlib.Path(settings.vocabulary).is_dir():
         tokenizer = WordPieceTokenizer.from_folder(settings.vocabulary, special_tokens_in_text=False)
-        check_case(tokenizer, settings.vocabulary, "Set do_lower_case to false in its tokenizer_config.json.")
+        check_case(tokenizer, settings.vocabulary, "Change do_lower_case in its tokenizer_config.json.")
         return tokenizer
     tokenizer = WordPieceTokenizer.from_vocabulary_file(
         settings.vocabulary, not settings.cased, settings.keep_accents, special_tokens_in_text=False
     )
-    check_cased_flag(tokenizer, settings.vocabulary)
+    check_case(tokenizer, settings.vocabulary, "--cased is for a vocabulary with capitals, and for no other.")
     return tokenizer
 
 

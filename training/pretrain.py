@@ -21,6 +21,7 @@ import keras
 
 from kbert.config import BertConfig
 from kbert.convert import load, save_checkpoint
+from kbert.convert.tokenizer_fit import check_case
 from kbert.data.mixture import mixed_datasets
 from kbert.data.next_words import next_words
 from kbert.data.pipelines import pretraining_dataset
@@ -29,7 +30,6 @@ from kbert.optimization import BertAdamW, Lamb, WarmupLinearDecay
 from kbert.text.tokenizer import WordPieceTokenizer
 from training.arguments import one_line_errors, parse
 from training.budget import updates_of
-from training.case import check_case
 from training.devices import open_devices
 from training.environment import describe_environment, leave_gpus_to_backend
 from training.examples import WriteExamples
@@ -76,7 +76,7 @@ def main(argv=None):
             devices.check_agreement(settings, mixed_datasets(settings.data).shards, saved_steps)
         keras.utils.set_random_seed(settings.seed)
         tokenizer = WordPieceTokenizer.from_folder(settings.data[0])
-        check_case(tokenizer, settings.data[0], "Prepare the text again, with --cased.")
+        check_case(tokenizer, settings.data[0], "Prepare the text again, with --cased or without.")
         model, config = _build_model(settings, tokenizer)
         model.backbone.remat = settings.remat
         check_data(settings, tokenizer, config)

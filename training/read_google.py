@@ -13,12 +13,12 @@ import training.quiet_start  # noqa: F401
 import dataclasses
 import pathlib
 
+from kbert.convert.tokenizer_fit import check_case
 from kbert.data.google_records import padded_lengths, read_google_rows
 from kbert.data.schema import DATASET_FILE, DatasetInfo, ShardInfo, check_rows, write_shard
 from kbert.text.corpora import find_corpus_files
 from kbert.text.tokenizer import WordPieceTokenizer
 from training.arguments import one_line_errors, parse, setting
-from training.case import check_cased_flag
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +54,7 @@ def _convert(settings):
         tokenizer = WordPieceTokenizer.from_vocabulary_file(
             settings.vocabulary, not settings.cased, settings.keep_accents
         )
-        check_cased_flag(tokenizer, settings.vocabulary)
+        check_case(tokenizer, settings.vocabulary, "--cased is for a vocabulary with capitals, and for no other.")
     files = {"train": find_corpus_files(settings.records), "held_out": find_corpus_files(settings.held_out or ())}
     max_sequence_length = max(padded_lengths(file)[0] for split in files.values() for file in split)
     limits = {"vocabulary_size": tokenizer.vocabulary_size, "max_sequence_length": max_sequence_length}

@@ -28,33 +28,43 @@ def read_fitting_tokenizer(folder, config):
 
 
 def check_tokenizer(tokenizer, vocabulary_size, where):
-    """Raise ValueError unless a tokenizer has as many tokens as the table has rows, and letters of its own case.
-
-    An uncased vocabulary without lower-casing is read as it is, with a warning: such is the Chinese BERT on the hub.
-
-    Source: google-research/bert `tokenization.validate_case_matches_checkpoint`, which goes by the checkpoint's name;
-    this goes by the vocabulary.
-    """
+    """Raise ValueError unless a tokenizer has as many tokens as the table has rows, and letters of its own case."""
     if tokenizer.vocabulary_size != vocabulary_size:
         raise ValueError(
             "A vocabulary must have as many tokens as the model's table has rows. "
             f"Received: {tokenizer.vocabulary_size} tokens in {where}, vocabulary_size={vocabulary_size}."
         )
+    check_case(tokenizer, where, "Change do_lower_case in tokenizer_config.json.")
+
+
+def check_case(tokenizer, where, advice):
+    """Raise ValueError unless a tokenizer lower-cases just where its vocabulary has no capitals.
+
+    A Chinese vocabulary without capitals may go without, with a warning: so does the Chinese BERT on the hub.
+
+    Args:
+        tokenizer: `WordPieceTokenizer`.
+        where: what it was read from, for the message.
+        advice: str, what to do, for the message.
+
+    Source: google-research/bert `tokenization.validate_case_matches_checkpoint`, which goes by the checkpoint's name;
+    this goes by the vocabulary.
+    """
     is_cased = has_capitals(tokenizer.vocabulary)
     if tokenizer.lowercase and is_cased:
         raise ValueError(
             f"A cased vocabulary must be used without lower-casing. Received: {where} with capital letters, "
-            "lowercase=True. Set do_lower_case to false in tokenizer_config.json."
+            f"lowercase=True. {advice}"
         )
-    if reads_no_capitals(tokenizer):
-        warnings.warn(
-            f"Every capital letter is [UNK]: {where} has none, and lowercase=False. Set do_lower_case to true in "
-            "tokenizer_config.json to have them lower-cased.",
-            stacklevel=2,
+    if tokenizer.lowercase or is_cased or not set(string.ascii_lowercase) <= set(tokenizer.vocabulary):
+        return
+    problem = f"Received: {where} without capital letters, lowercase=False. {advice}"
+    if not _is_chinese(tokenizer.vocabulary):
+        raise ValueError(
+            f"An uncased vocabulary must be used with lower-casing: every capital would be [UNK]. {problem}"
         )
+    warnings.warn(f"Every Latin capital will be [UNK]. {problem}", stacklevel=3)
 
 
-def reads_no_capitals(tokenizer):
-    """Tell whether a tokenizer reads Latin capitals as [UNK] where its vocabulary has the small letters."""
-    letters = set(string.ascii_lowercase) <= set(tokenizer.vocabulary)
-    return letters and not tokenizer.lowercase and not has_capitals(tokenizer.vocabulary)
+def _is_chinese(vocabulary):
+    return sum("\u4e00" <= token.removeprefix("##") <= "\u9fff" for token in vocabulary) > len(vocabulary) / 2

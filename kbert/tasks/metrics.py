@@ -64,7 +64,8 @@ def check_targets(targets, names, where):
     """
     if not len(targets):
         raise ValueError(f"A file to be scored must have rows. Received: none in {where}.")
-    if undefined := undefined_metrics(targets, names):
+    undefined = [name for name in names if name in _NEED_TWO_VALUES]
+    if undefined and all_alike(targets):
         raise ValueError(
             f"There must be two different answers for {' and '.join(undefined)}. "
             f"Received: {len(targets)} rows, all with the same, in {where}."
@@ -89,14 +90,3 @@ def all_alike(targets):
         targets: list of numbers or tuples of them.
     """
     return len({np.asarray(target, float).tobytes() for target in targets}) < 2
-
-
-def undefined_metrics(targets, names):
-    """Return those of some metrics that have no value for a set, as all of its targets are alike.
-
-    Args:
-        targets: list of the targets of a set, numbers or tuples of them.
-        names: tuple of names in `METRICS`.
-    """
-    undefined = [name for name in names if name in _NEED_TWO_VALUES]
-    return undefined if undefined and all_alike(targets) else []
